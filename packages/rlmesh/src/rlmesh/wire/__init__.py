@@ -1,0 +1,1 @@
+"""The published protocol generation: protos and what they compile to. Regenerate, never edit."""
