@@ -1,0 +1,406 @@
+"""What a training request may ask for: one table of keys, shared by the server and the worker.
+
+No training library is imported here, so that the server refuses a bad request before it starts
+anything.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import cast
+
+from rlcore import ConfigurationError
+
+SUPPORTED_ALGORITHMS = ("GRPO", "PPO", "SAC", "DQN", "A2C", "A3C", "TD3", "DDPG", "SLM")
+"""Every algorithm name a client may send."""
+
+AVAILABLE_ALGORITHMS = ("PPO",)
+"""Those that this build trains for real; the others are refused, never replaced."""
+
+POLICIES = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy")
+SCHEDULES = ("constant", "linear")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputeQuota:
+    """What a job may use up before it fails with a reason."""
+
+    max_wall_seconds: float | None = None
+    max_timesteps: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """Simulation settings; `extra` holds the keys nobody here interprets."""
+
+    speed: float | None = None
+    seed: int | None = None
+    num_episodes: int | None = None
+    max_steps: int | None = None
+    extra: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingConfig:
+    """A checked training request. `None` means: the algorithm's own default."""
+
+    algorithm: str
+    num_episodes: int
+    max_steps: int
+    learning_rate: float | None = None
+    learning_rate_schedule: str | None = None
+    batch_size: int | None = None
+    n_steps: int | None = None
+    n_epochs: int | None = None
+    gamma: float | None = None
+    gae_lambda: float | None = None
+    ent_coef: float | None = None
+    vf_coef: float | None = None
+    max_grad_norm: float | None = None
+    clip_range: float | None = None
+    policy: str | None = None
+    net_arch: tuple[int, ...] | None = None
+    num_envs: int | None = None
+    checkpoint_interval: int | None = None
+    seed: int | None = None
+    target_reward: float | None = None
+    total_timesteps: int | None = None
+    description: str | None = None
+    simulation: Simulation | None = None
+    compute_quota: ComputeQuota | None = None
+
+    @property
+    def effective_seed(self) -> int | None:
+        """The job's seed: `seed`, else the simulation's."""
+        if self.seed is not None:
+            return self.seed
+        return self.simulation.seed if self.simulation else None
+
+    def to_config(self) -> dict[str, object]:
+        """The `config` object that validates to this again, for storing and sending."""
+        config: dict[str, object] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None or field.name in ("algorithm", "num_episodes", "max_steps"):
+                continue
+            config[field.name] = value
+        if self.net_arch is not None:
+            config["net_arch"] = list(self.net_arch)
+        if self.simulation is not None:
+            config["simulation"] = _simulation_object(self.simulation)
+        if self.compute_quota is not None:
+            quota = asdict(self.compute_quota)
+            config["compute_quota"] = {k: v for k, v in quota.items() if v is not None}
+        return config
+
+
+def validate_training_config(
+    algorithm: object, num_episodes: object, max_steps: object, config: Mapping[str, object] | None
+) -> TrainingConfig:
+    """Check a whole training request.
+
+    Raises:
+        ConfigurationError: the first thing that is wrong, by name; for an unknown key with the
+            nearest valid one, for an algorithm that is not built with code `algorithm_unavailable`.
+    """
+    name = validate_algorithm(algorithm)
+    episodes = positive_int("num_episodes", num_episodes)
+    steps = positive_int("max_steps", max_steps)
+    given = dict(_mapping("config", config if config is not None else {}))
+    _settle_repeated(given, name, episodes, steps)
+    values: dict[str, object] = {}
+    for key, value in given.items():
+        if key in _UNAVAILABLE:
+            _refuse_unavailable(key, value)
+        elif key not in _KEYS:
+            raise _unknown(key, "config", (*_KEYS, *_REPEATED))
+        elif value is not None:
+            values[key] = _KEYS[key](key, value)
+    checked = TrainingConfig(
+        algorithm=name,
+        num_episodes=episodes,
+        max_steps=steps,
+        **values,  # type: ignore[arg-type]  # each value was typed by its own key's rule
+    )
+    _check_together(checked)
+    return checked
+
+
+def validate_algorithm(algorithm: object) -> str:
+    """The canonical name of an algorithm that this build can train.
+
+    Raises:
+        ConfigurationError: unknown, or known but not built (code `algorithm_unavailable`).
+    """
+    if not isinstance(algorithm, str):
+        raise _bad("algorithm", algorithm, "must be a string")
+    name = algorithm.strip().upper()
+    if name not in SUPPORTED_ALGORITHMS:
+        raise ConfigurationError(
+            f"unknown algorithm {algorithm!r}, not one of {', '.join(SUPPORTED_ALGORITHMS)}",
+            code="unknown_algorithm",
+            hint=f"This build trains {', '.join(AVAILABLE_ALGORITHMS)}",
+        )
+    if name not in AVAILABLE_ALGORITHMS:
+        raise ConfigurationError(
+            f"algorithm {name!r} is not available in this build",
+            code="algorithm_unavailable",
+            hint=f"Use {', '.join(AVAILABLE_ALGORITHMS)}",
+        )
+    return name
+
+
+def positive_int(key: str, value: object) -> int:
+    """`value`, if it is an int above 0 (a bool is none).
+
+    Raises:
+        ConfigurationError: naming `key`.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise _bad(key, value, "must be an integer above 0")
+    return value
+
+
+def validate_simulation(value: object) -> Simulation:
+    """A checked `simulation` object.
+
+    Raises:
+        ConfigurationError: naming the field, as `simulation.seed`.
+    """
+    given = dict(_mapping("simulation", value))
+    speed = given.pop("speed", None)
+    seed = given.pop("seed", None)
+    settings = given.pop("episode_settings", None)
+    episodes = steps = None
+    if settings is not None:
+        inner = dict(_mapping("simulation.episode_settings", settings))
+        if "num_episodes" in inner:
+            episodes = positive_int(
+                "simulation.episode_settings.num_episodes", inner.pop("num_episodes")
+            )
+        if "max_steps" in inner:
+            steps = positive_int("simulation.episode_settings.max_steps", inner.pop("max_steps"))
+        if inner and episodes is None and steps is None:
+            given["episode_settings"] = inner
+    return Simulation(
+        speed=None if speed is None else _above_zero("simulation.speed", speed),
+        seed=None if seed is None else _seed("simulation.seed", seed),
+        num_episodes=episodes,
+        max_steps=steps,
+        extra=given or None,
+    )
+
+
+def _simulation_object(simulation: Simulation) -> dict[str, object]:
+    out: dict[str, object] = dict(simulation.extra or {})
+    for key in ("speed", "seed"):
+        if (value := getattr(simulation, key)) is not None:
+            out[key] = value
+    settings = {
+        key: value
+        for key in ("num_episodes", "max_steps")
+        if (value := getattr(simulation, key)) is not None
+    }
+    if settings:
+        out["episode_settings"] = settings
+    return out
+
+
+def _bad(key: str, value: object, rule: str) -> ConfigurationError:
+    return ConfigurationError(f"{key} {rule}, got {value!r}", code="invalid_training_config")
+
+
+def _unknown(key: str, where: str, valid: Sequence[str]) -> ConfigurationError:
+    near = difflib.get_close_matches(str(key), valid, n=1, cutoff=0.5)
+    hint = f"Did you mean {near[0]!r}?" if near else f"Valid keys: {', '.join(sorted(valid))}"
+    return ConfigurationError(
+        f"unknown key {key!r} in {where}", code="unknown_config_key", hint=hint
+    )
+
+
+def _mapping(key: str, value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise _bad(key, value, "must be an object")
+    return cast("Mapping[str, object]", value)
+
+
+def _number(key: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _bad(key, value, "must be a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise _bad(key, value, "must fit a floating-point number") from None
+    if not math.isfinite(number):
+        raise _bad(key, value, "must be a finite number")
+    return number
+
+
+def _above_zero(key: str, value: object) -> float:
+    number = _number(key, value)
+    if number <= 0:
+        raise _bad(key, value, "must be above 0")
+    return number
+
+
+def _at_least_zero(key: str, value: object) -> float:
+    number = _number(key, value)
+    if number < 0:
+        raise _bad(key, value, "must be at least 0")
+    return number
+
+
+def _fraction(key: str, value: object) -> float:
+    number = _number(key, value)
+    if not 0 <= number <= 1:
+        raise _bad(key, value, "must be between 0 and 1")
+    return number
+
+
+def _positive_fraction(key: str, value: object) -> float:
+    number = _fraction(key, value)
+    if number == 0:
+        raise _bad(key, value, "must be above 0")
+    return number
+
+
+def _seed(key: str, value: object) -> int:
+    # numpy's legacy seeding, which stable-baselines3 calls, takes 32 bits.
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**32:
+        raise _bad(key, value, "must be an integer from 0 to 2**32 - 1")
+    return value
+
+
+def _batch_size(key: str, value: object) -> int:
+    if positive_int(key, value) < 2:
+        # Advantages are normalised over a batch, which one sample cannot be.
+        raise _bad(key, value, "must be at least 2")
+    return cast("int", value)
+
+
+def _num_envs(key: str, value: object) -> int:
+    if positive_int(key, value) > 64:
+        raise _bad(key, value, "must be at most 64")
+    return cast("int", value)
+
+
+def _text(key: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise _bad(key, value, "must be a string")
+    return value
+
+
+def _one_of(choices: Sequence[str]) -> Callable[[str, object], str]:
+    def check(key: str, value: object) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise _bad(key, value, f"must be one of {', '.join(choices)}")
+        return value
+
+    return check
+
+
+def _net_arch(key: str, value: object) -> tuple[int, ...]:
+    widths = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+    if not widths:
+        raise _bad(key, value, "must be a non-empty list of layer widths")
+    return tuple(positive_int(f"{key}[{i}]", width) for i, width in enumerate(widths))
+
+
+def _quota(key: str, value: object) -> ComputeQuota:
+    given = dict(_mapping(key, value))
+    rules = {"max_wall_seconds": _above_zero, "max_timesteps": positive_int}
+    for name in given:
+        if name not in rules:
+            raise _unknown(name, key, tuple(rules))
+    seconds, steps = given.get("max_wall_seconds"), given.get("max_timesteps")
+    return ComputeQuota(
+        max_wall_seconds=None
+        if seconds is None
+        else _above_zero(f"{key}.max_wall_seconds", seconds),
+        max_timesteps=None if steps is None else positive_int(f"{key}.max_timesteps", steps),
+    )
+
+
+def _simulation(_key: str, value: object) -> Simulation:
+    return validate_simulation(value)
+
+
+_KEYS: Mapping[str, Callable[[str, object], object]] = {
+    "learning_rate": _above_zero,
+    "learning_rate_schedule": _one_of(SCHEDULES),
+    "batch_size": _batch_size,
+    "n_steps": positive_int,
+    "n_epochs": positive_int,
+    "gamma": _fraction,
+    "gae_lambda": _fraction,
+    "ent_coef": _at_least_zero,
+    "vf_coef": _at_least_zero,
+    "max_grad_norm": _above_zero,
+    "clip_range": _positive_fraction,
+    "policy": _one_of(POLICIES),
+    "net_arch": _net_arch,
+    "num_envs": _num_envs,
+    "checkpoint_interval": positive_int,
+    "seed": _seed,
+    "target_reward": _number,
+    "total_timesteps": positive_int,
+    "description": _text,
+    "simulation": _simulation,
+    "compute_quota": _quota,
+}
+
+# Published clients repeat these inside `config`; they must agree with the request itself.
+_REPEATED: Mapping[str, str] = {
+    "algorithm": "algorithm",
+    "episodes": "num_episodes",
+    "num_episodes": "num_episodes",
+    "max_steps": "max_steps",
+    "max_steps_per_episode": "max_steps",
+}
+
+_UNAVAILABLE: Mapping[str, str] = {
+    "reward_fn": "custom reward functions",
+    "curriculum": "the curriculum",
+    "verifier_config": "verifiers in training",
+}
+
+
+def _settle_repeated(config: dict[str, object], name: str, episodes: int, steps: int) -> None:
+    request = {"algorithm": name, "num_episodes": episodes, "max_steps": steps}
+    for key, field in _REPEATED.items():
+        if key not in config:
+            continue
+        value = config.pop(key)
+        same = value.strip().upper() if key == "algorithm" and isinstance(value, str) else value
+        if isinstance(same, bool) or same != request[field]:
+            raise ConfigurationError(
+                f"config.{key} {value!r} contradicts the request's {field} {request[field]!r}",
+                code="invalid_training_config",
+                hint=f"Give {field} once",
+            )
+
+
+def _refuse_unavailable(key: str, value: object) -> None:
+    off = isinstance(value, Mapping) and cast("Mapping[str, object]", value).get("enabled") is False
+    if value is None or (key == "curriculum" and off):
+        return
+    raise ConfigurationError(
+        f"config.{key}: {_UNAVAILABLE[key]} not available yet in this build",
+        code="not_available",
+        hint=f"Remove {key!r} from the config",
+    )
+
+
+def _check_together(config: TrainingConfig) -> None:
+    if config.batch_size and config.n_steps and config.num_envs:
+        rollout = config.n_steps * config.num_envs
+        if config.batch_size > rollout:
+            raise ConfigurationError(
+                f"batch_size {config.batch_size} is larger than a rollout of n_steps x num_envs = "
+                f"{config.n_steps} x {config.num_envs} = {rollout}",
+                code="invalid_training_config",
+                hint="Lower batch_size or raise n_steps",
+            )
