@@ -1,5 +1,6 @@
 """What the control plane and the data plane share. This list is what is public."""
 
+from rlcore.backoff import Backoff
 from rlcore.boundary import boundary
 from rlcore.credentials import ANONYMOUS, Anonymous, ApiKey, Bearer, Credential
 from rlcore.deadline import Deadline
@@ -63,7 +64,17 @@ from rlcore.platform_errors import (
     UnexpectedReply,
     VerifierNotFound,
 )
+from rlcore.resolvers import Resolver, register, resolve, schemes, unregister
 from rlcore.secret import Secret
+from rlcore.settings import ClientSettings, resolve_client_settings
+from rlcore.status import error_from_http, http_from_error
+from rlcore.tokens import Claims, mint_token, verify_token
+from rlcore.wire_status import (
+    env_error_code_for,
+    error_from_env_code,
+    error_from_grpc,
+    grpc_code_for,
+)
 
 __all__ = [
     "ANONYMOUS",
@@ -72,11 +83,14 @@ __all__ = [
     "Anonymous",
     "ApiKey",
     "AuthenticationError",
+    "Backoff",
     "Bearer",
     "BindError",
     "CallTimeout",
     "CheckpointCorrupted",
     "CheckpointNotFound",
+    "Claims",
+    "ClientSettings",
     "ConfigurationError",
     "ConflictError",
     "Credential",
@@ -108,6 +122,7 @@ __all__ = [
     "RLEaaSError",
     "RLMeshException",
     "RateLimitError",
+    "Resolver",
     "RunFailed",
     "RunInterrupted",
     "Secret",
@@ -127,4 +142,17 @@ __all__ = [
     "check_environment_name",
     "contract_differences",
     "contract_digest",
+    "env_error_code_for",
+    "error_from_env_code",
+    "error_from_grpc",
+    "error_from_http",
+    "grpc_code_for",
+    "http_from_error",
+    "mint_token",
+    "register",
+    "resolve",
+    "resolve_client_settings",
+    "schemes",
+    "unregister",
+    "verify_token",
 ]

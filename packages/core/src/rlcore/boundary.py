@@ -14,9 +14,9 @@ def boundary(
 ) -> Generator[None]:
     """Replace a foreign exception raised inside the block by our own error, chained to it.
 
-    The nearest class in the exception's own line of ancestors decides; errors of ours and exceptions
-    that no entry names pass through unchanged. `doing` is attached as a note, so a traceback says
-    what was being done.
+    The nearest class in the exception's own line of ancestors decides; errors of ours and what no
+    entry names pass through unchanged. `doing` is attached as a note: a traceback says what was
+    being done.
     """
     try:
         yield

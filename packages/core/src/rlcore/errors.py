@@ -77,10 +77,10 @@ class Error(Exception):
 def restore_error(kind: type[E], args: tuple[object, ...], facts: Mapping[str, object]) -> E:
     """Rebuild a pickled error with all of its facts."""
     # With two built-in ancestors only the one that sets the memory layout may make the object.
-    maker: type = kind
+    maker: type[BaseException] = kind
     while maker.__module__ != "builtins":
-        maker = cast("type", maker.__base__)
-    error = cast("E", maker.__new__(kind, *args))
+        maker = cast("type[BaseException]", maker.__base__)
+    error = maker.__new__(kind, *args)
     error.args = args
     error.__dict__.update(facts)
     return error

@@ -10,7 +10,7 @@ from typing import NoReturn, final
 class Secret:
     """Holds a key or token; only `reveal()` gives it back.
 
-    Compares in constant time. It is not picklable, so it reaches no file or other process by accident.
+    Compares in constant time. It is not picklable, so it gets into no file or process by accident.
     """
 
     __slots__ = ("_value",)
