@@ -176,7 +176,7 @@ def _read_text(value: object) -> str:
 
 
 BASE_URL = Setting("base_url", "RLEAAS_BASE_URL", read_url, "http://localhost:8000")
-API_KEY = Setting[Secret | None]("api_key", "RLEAAS_API_KEY", read_key, None)
+API_KEY: Setting[Secret | None] = Setting("api_key", "RLEAAS_API_KEY", read_key, None)
 TIMEOUT = Setting("timeout", "RLEAAS_TIMEOUT", read_seconds, 30.0)
 RETRIES = Setting("retries", "RLEAAS_RETRIES", read_attempts, 3)
 CLIENT_SETTINGS: tuple[Setting[object], ...] = (BASE_URL, API_KEY, TIMEOUT, RETRIES)
