@@ -1,0 +1,45 @@
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import rlcore
+
+SOURCE = Path(rlcore.__file__).parent
+
+
+def test_the_public_names_are_sorted_and_there() -> None:
+    assert sorted(rlcore.__all__, key=str.lower) == sorted(set(rlcore.__all__), key=str.lower)
+    assert all(hasattr(rlcore, name) for name in rlcore.__all__)
+
+
+def test_rlcore_imports_the_standard_library_only() -> None:
+    foreign: set[str] = set()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                foreign.update(alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                foreign.add((node.module or "").partition(".")[0])
+
+    assert foreign - sys.stdlib_module_names == {"rlcore"}
+
+
+def test_importing_rlcore_loads_nothing_that_only_some_callers_need() -> None:
+    code = "import sys, rlcore; print(*sorted(sys.modules))"
+
+    loaded = subprocess.run(
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(SOURCE.parent)!r}); {code}",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+
+    assert "rlcore" in loaded
+    assert not {"asyncio", "importlib.metadata", "random", "logging", "socket"} & set(loaded)
