@@ -1,7 +1,7 @@
 # /// script
 # requires-python = "==3.11.*"
 # dependencies = [
-#     # The oldest compiler: what it writes runs on protobuf 4.25 to 7, what newer ones write does not.
+#     # The oldest compiler: its code runs on protobuf 4.25 to 7, that of newer ones does not.
 #     "grpcio-tools==1.62.3",
 #     "setuptools<81", # grpcio-tools 1.62 imports pkg_resources, which is gone from 81 on
 #     "mypy-protobuf==3.6.0", # typed messages for pyright and mypy strict

@@ -279,16 +279,24 @@ class MultiDiscreteSpec(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     NVEC_FIELD_NUMBER: builtins.int
+    START_FIELD_NUMBER: builtins.int
     @property
     def nvec(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """number of categories of each element, flattened in C order"""
+
+    @property
+    def start(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """What category zero means for the environment, per element; absent: 0. Only a hint for the
+        reader: categories always travel zero-based, so peers that do not know it lose nothing.
+        """
 
     def __init__(
         self,
         *,
         nvec: collections.abc.Iterable[builtins.int] | None = ...,
+        start: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["nvec", b"nvec"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["nvec", b"nvec", "start", b"start"]) -> None: ...
 
 global___MultiDiscreteSpec = MultiDiscreteSpec
 

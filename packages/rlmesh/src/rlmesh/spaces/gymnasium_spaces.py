@@ -1,0 +1,108 @@
+"""Gymnasium's spaces to ours and back. Gymnasium is imported when somebody converts, not before."""
+
+from __future__ import annotations
+
+import string
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rlcore import MissingDependencyError
+
+from rlmesh.spaces.box import Box
+from rlmesh.spaces.coerce import shown
+from rlmesh.spaces.containers import Dict, Tuple
+from rlmesh.spaces.discrete import Discrete
+from rlmesh.spaces.multi import MultiBinary, MultiDiscrete
+from rlmesh.spaces.space import Space, UnsupportedSpaceError
+from rlmesh.spaces.text import Text
+
+if TYPE_CHECKING:
+    from gymnasium.spaces import Space as GymnasiumSpace
+
+ALPHANUMERIC = frozenset(string.ascii_letters + string.digits)  # gymnasium's own default charset
+
+
+def from_gymnasium_space(space: object) -> Space:
+    """Return what a gymnasium space describes as a space of ours; one of ours is returned as it is.
+
+    Discrete spaces always travel as 64-bit integers, and the default charset of a gymnasium Text
+    space counts as any character.
+
+    Raises:
+        UnsupportedSpaceError: it is no space, or of a kind that the protocol has no words for.
+    """
+    if isinstance(space, Space):
+        return space
+    try:
+        from gymnasium import spaces as gym
+    except ImportError as error:
+        raise _missing() from error
+    children: Any = getattr(space, "spaces", None)  # Any: gymnasium leaves the children's type open
+    match space:
+        case gym.Box():
+            return Box(space.low, space.high, space.shape, space.dtype)
+        case gym.Discrete():
+            return Discrete(int(space.n), int(space.start))
+        case gym.MultiBinary():
+            return MultiBinary(space.shape)
+        case gym.MultiDiscrete():
+            return MultiDiscrete(space.nvec, start=space.start)
+        case gym.Text():
+            charset = space.character_set
+            characters = None if charset == ALPHANUMERIC else "".join(charset)
+            return Text(space.max_length, space.min_length, characters)
+        case gym.Dict():
+            return Dict({key: from_gymnasium_space(child) for key, child in children.items()})
+        case gym.Tuple():
+            return Tuple([from_gymnasium_space(child) for child in children])
+        case _:
+            raise UnsupportedSpaceError(
+                f"{type(space).__name__} is not a space that can be served: {shown(space)}",
+                hint="Describe it with Box, Discrete, Multi*, Text, Dict and Tuple spaces.",
+            )
+
+
+def to_gymnasium_space(space: Space) -> GymnasiumSpace[Any]:  # Any: gymnasium's own element type
+    """Return the gymnasium space of the same values.
+
+    A Text space of any character becomes one of Python's printable characters, since gymnasium
+    has no word for any.
+
+    Raises:
+        MissingDependencyError: gymnasium is not installed.
+        UnsupportedSpaceError: gymnasium cannot describe it.
+    """
+    try:
+        from gymnasium import spaces as gym
+    except ImportError as error:
+        raise _missing() from error
+    match space:
+        case Box():
+            dtype: Any = np.dtype(space.dtype).type  # Any: gymnasium's signature names fewer types
+            return gym.Box(space.low.copy(), space.high.copy(), tuple(space.shape), dtype)
+        case Discrete():
+            return gym.Discrete(space.n, start=space.start)
+        case MultiBinary():
+            return gym.MultiBinary(space.shape if len(space.shape) != 1 else space.shape[0])
+        case MultiDiscrete():
+            dtype = np.dtype(space.dtype).type
+            return gym.MultiDiscrete(space.nvec.copy(), dtype, start=space.start.copy())
+        case Text():
+            return gym.Text(
+                max_length=space.max_length,
+                min_length=space.min_length,
+                charset=space.charset or string.printable,
+            )
+        case Dict():
+            return gym.Dict({key: to_gymnasium_space(child) for key, child in space.items()})
+        case Tuple():
+            return gym.Tuple([to_gymnasium_space(child) for child in space])
+        case _:
+            raise UnsupportedSpaceError(f"gymnasium has no words for {space!r}")
+
+
+def _missing() -> MissingDependencyError:
+    return MissingDependencyError(
+        "converting a gymnasium space needs gymnasium, which is not installed",
+        hint="Install `rlmesh[gymnasium]`.",
+    )

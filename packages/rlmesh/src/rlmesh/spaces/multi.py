@@ -1,0 +1,206 @@
+"""Arrays of choices: between two, or between several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from rlcore import ConfigurationError
+
+from rlmesh.spaces.coerce import as_array, dtype_named, integer_range, invalid, shown
+from rlmesh.spaces.shapes import checked_shape
+from rlmesh.spaces.space import Space
+from rlmesh.values import DTYPES, Array, Backend
+
+
+class MultiBinary(Space):
+    """Arrays of zeros and ones.
+
+    Args:
+        shape: the dimensions, or the length of the only one.
+    """
+
+    __slots__ = ("_shape",)
+    kind: ClassVar[str] = "multi_binary"
+    _shape: tuple[int, ...]
+
+    def __init__(self, shape: int | Sequence[int] | MultiBinary) -> None:
+        dims = shape._shape if isinstance(shape, MultiBinary) else checked_shape(shape, 1)
+        self._settle(dims, _shape=dims)
+
+    @property
+    def shape(self) -> list[int]:
+        """The dimensions."""
+        return list(self._shape)
+
+    @property
+    def dtype(self) -> str:
+        """The name of the element type: always `uint8`."""
+        return "uint8"
+
+    @property
+    def size(self) -> int:
+        """The number of elements of a one-dimensional space."""
+        if len(self._shape) != 1:
+            raise AttributeError(f"{self!r} has `dims`, not one `size`")
+        return self._shape[0]
+
+    @property
+    def dims(self) -> list[int]:
+        """The dimensions."""
+        return list(self._shape)
+
+    def draw(self, generator: np.random.Generator, backend: Backend) -> Any:  # Any: by backend
+        """Return an example, each element zero or one with the same probability."""
+        return backend.leaf(generator.integers(2, size=self._shape, dtype=np.uint8))
+
+    def check(self, value: object, path: str = "$") -> None:
+        """Do nothing for an array of zeros and ones."""
+        self.array(value, path)
+
+    def array(self, value: object, path: str) -> Array:
+        """Return the value as an array of zeros and ones.
+
+        Raises:
+            InvalidValueError: it is none.
+        """
+        array = as_array(value, DTYPES["uint8"], self._shape, path)
+        if array.size and array.max() > 1:
+            raise invalid(path, f"holds {array.max()}; it must hold only 0 and 1")
+        return array
+
+    def __repr__(self) -> str:
+        return f"MultiBinary({self._shape[0] if len(self._shape) == 1 else self._shape})"
+
+    def _details(self) -> dict[str, object]:
+        one = len(self._shape) == 1
+        return {"size": self._shape[0]} if one else {"dims": list(self._shape)}
+
+    def _arguments(self) -> tuple[Any, ...]:  # Any: what the constructor takes
+        return (self._shape,)
+
+
+class MultiDiscrete(Space):
+    """Arrays of integers, each element out of a range of its own.
+
+    Args:
+        nvec: how many values each element can take, nested as the array is.
+        dtype: the integer type that they travel in.
+        start: the least value of each element; zeros unless given.
+
+    Raises:
+        ConfigurationError: an element has no value, or the type cannot hold them.
+    """
+
+    __slots__ = ("_dtype", "_last", "_least", "_nvec", "_start")
+    kind: ClassVar[str] = "multi_discrete"
+    _nvec: Array
+    _start: Array
+    _least: Array
+    _last: Array
+    _dtype: np.dtype[Any]
+
+    def __init__(self, nvec: object, dtype: object = "int64", start: object | None = None) -> None:
+        if isinstance(nvec, MultiDiscrete):
+            nvec, dtype, start = nvec._arguments()
+        element = dtype_named(dtype)
+        if element.kind not in "iu":
+            raise ConfigurationError(f"a MultiDiscrete space is of integers, not of {element.name}")
+        counts = _whole(nvec, "nvec")
+        firsts = np.zeros_like(counts) if start is None else _whole(start, "start")
+        if firsts.shape != counts.shape:
+            raise ConfigurationError(
+                f"start of shape {list(firsts.shape)} does not fit nvec of {list(counts.shape)}"
+            )
+        low, high = integer_range(element)
+        for count, first in zip(counts.flat, firsts.flat, strict=True):
+            if count < 1:
+                raise ConfigurationError(f"an element needs at least one value, not {count}")
+            # Categories travel from zero on, so both they and the values must fit.
+            if first < low or max(int(first), 0) + int(count) - 1 > high:
+                raise ConfigurationError(
+                    f"{count} values from {first} on do not fit into {element.name}"
+                )
+        lasts = [
+            int(first) + int(count) - 1
+            for first, count in zip(firsts.flat, counts.flat, strict=True)
+        ]
+        counts.flags.writeable = firsts.flags.writeable = False
+        self._settle(
+            counts.shape,
+            counts.tobytes(),
+            firsts.tobytes(),
+            element.name,
+            _nvec=counts,
+            _start=firsts,
+            _dtype=element,
+            _least=firsts.astype(element),
+            _last=np.array(lasts, element).reshape(counts.shape),
+        )
+
+    @property
+    def shape(self) -> list[int]:
+        """The dimensions."""
+        return list(self._nvec.shape)
+
+    @property
+    def dtype(self) -> str:
+        """The name of the integer type."""
+        return self._dtype.name
+
+    @property
+    def nvec(self) -> Array:
+        """How many values each element can take, read-only."""
+        return self._nvec
+
+    @property
+    def start(self) -> Array:
+        """The least value of each element, read-only."""
+        return self._start
+
+    def draw(self, generator: np.random.Generator, backend: Backend) -> Any:  # Any: by backend
+        """Return an example, each element's values equally likely."""
+        drawn = generator.integers(self._nvec) + self._start
+        return backend.leaf(np.asarray(drawn, self._dtype))
+
+    def check(self, value: object, path: str = "$") -> None:
+        """Do nothing for an array with each element in its range."""
+        self.array(value, path)
+
+    def array(self, value: object, path: str) -> Array:
+        """Return the value as an array with each element in its range.
+
+        Raises:
+            InvalidValueError: it is none.
+        """
+        array = as_array(value, self._dtype, tuple(self._nvec.shape), path)
+        outside = (array < self._least) | (array > self._last)
+        if outside.any():
+            found, least, last = (a[outside].flat[0] for a in (array, self._least, self._last))
+            raise invalid(path, f"holds {found} where it must be {least} to {last}")
+        return array
+
+    def __repr__(self) -> str:
+        start = f", start={shown(self._start.tolist())}" if self._start.any() else ""
+        return f"MultiDiscrete({shown(self._nvec.tolist())}{start})"
+
+    def _details(self) -> dict[str, object]:
+        details: dict[str, object] = {"nvec": self._nvec.tolist()}
+        if self._start.any():
+            details["start"] = self._start.tolist()
+        return details
+
+    def _arguments(self) -> tuple[Any, ...]:  # Any: what the constructor takes
+        return self._nvec, self._dtype.name, self._start
+
+
+def _whole(numbers: object, name: str) -> Array:
+    try:
+        array = np.asarray(numbers)
+        if array.size and array.dtype.kind not in "iu":
+            raise TypeError(f"elements of type {array.dtype}")
+        checked_shape(cast("tuple[int, ...]", array.shape), 8)
+        return np.array(array, np.int64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ConfigurationError(f"{name} must be integers, not {shown(numbers)}") from error
