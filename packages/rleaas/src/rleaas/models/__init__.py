@@ -1,0 +1,52 @@
+"""The shapes that client and server exchange. This list is what is public."""
+
+from rleaas.models.checkpoint import Checkpoint
+from rleaas.models.environment import (
+    ENVIRONMENT_FAILURES,
+    READY,
+    EndpointGrant,
+    Environment,
+    EnvironmentVersion,
+)
+from rleaas.models.evaluation import (
+    EVALUATION_FAILURES,
+    FINISHED_EVALUATION,
+    EpisodeRecord,
+    Evaluation,
+    EvaluationReport,
+)
+from rleaas.models.platform import PlatformInfo
+from rleaas.models.shape import JsonObject, Moment, Shape, Status
+from rleaas.models.training import (
+    FINISHED_TRAINING,
+    LogPage,
+    MetricPage,
+    MetricPoint,
+    TrainingJob,
+    TrainingResults,
+)
+
+__all__ = [
+    "ENVIRONMENT_FAILURES",
+    "EVALUATION_FAILURES",
+    "FINISHED_EVALUATION",
+    "FINISHED_TRAINING",
+    "READY",
+    "Checkpoint",
+    "EndpointGrant",
+    "Environment",
+    "EnvironmentVersion",
+    "EpisodeRecord",
+    "Evaluation",
+    "EvaluationReport",
+    "JsonObject",
+    "LogPage",
+    "MetricPage",
+    "MetricPoint",
+    "Moment",
+    "PlatformInfo",
+    "Shape",
+    "Status",
+    "TrainingJob",
+    "TrainingResults",
+]

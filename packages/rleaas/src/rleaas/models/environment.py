@@ -1,0 +1,83 @@
+"""Registered environments and how to reach them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+from rlcore import EnvironmentIdentity
+
+from rleaas.models.shape import JsonObject, Moment, Shape, Status
+
+READY = "ready"
+ENVIRONMENT_FAILURES = frozenset({"failed", "error"})
+"""Statuses out of which an environment does not come by waiting; `error` is an older word."""
+
+
+class Environment(Shape):
+    """A registered environment.
+
+    `status` goes `registered`, `provisioning`, then `ready` or `failed` (the reason is in
+    `status_reason`); `deprovisioned` when its compute was given back.
+    """
+
+    other_names: ClassVar = {
+        "id": ("environment_id",),
+        "vertical": ("category",),
+    }
+
+    id: int
+    name: str
+    status: Status
+    status_reason: str | None = None
+    version: int | None = None
+    source: str | None = None
+    kwargs: JsonObject = Field(default_factory=dict[str, object])
+    config: JsonObject = Field(default_factory=dict[str, object])
+    contract: JsonObject | None = None
+    contract_digest: str | None = None
+    vertical: str | None = None
+    domain: str | None = None
+    description: str = ""
+    tags: list[str] = Field(default_factory=list[str])
+    metadata: JsonObject = Field(default_factory=dict[str, object])
+    infrastructure: JsonObject | None = None
+    entity_count: int | None = None
+    tool_count: int | None = None
+    scenario_count: int | None = None
+    created_at: Moment | None = None
+    updated_at: Moment | None = None
+
+    @property
+    def identity(self) -> EnvironmentIdentity | None:
+        """Name, version and contract digest; None before the contract is known."""
+        if self.contract_digest is None:
+            return None
+        return EnvironmentIdentity(self.name, self.version, self.contract_digest)
+
+
+class EnvironmentVersion(Shape):
+    """One version in an environment's history."""
+
+    version: int
+    status: Status | None = None
+    status_reason: str | None = None
+    source: str | None = None
+    kwargs: JsonObject = Field(default_factory=dict[str, object])
+    config: JsonObject = Field(default_factory=dict[str, object])
+    contract_digest: str | None = None
+    created_at: Moment | None = None
+
+
+class EndpointGrant(Shape):
+    """Where a registered environment is served, and a token that opens it for a while."""
+
+    address: str
+    # Kept out of the repr: whoever has it can step the environment.
+    token: str | None = Field(default=None, repr=False)
+    expires_at: Moment | None = None
+    environment_id: int | None = None
+    environment_name: str
+    version: int | None = None
+    contract_digest: str
+    contract: JsonObject | None = Field(default=None, repr=False)

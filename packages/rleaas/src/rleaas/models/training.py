@@ -1,0 +1,122 @@
+"""Training jobs, their metrics and their logs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+from rlcore import EnvironmentIdentity
+
+from rleaas.models.checkpoint import Checkpoint
+from rleaas.models.shape import JsonObject, Moment, Shape, Status
+
+FINISHED_TRAINING = frozenset({"completed", "failed", "cancelled", "awaiting_human_eval"})
+"""Statuses that a training job does not leave by itself."""
+
+
+class TrainingResults(Shape):
+    """What a training job has reached so far."""
+
+    avg_reward: float | None = None
+    success_rate: float | None = None
+    best_reward: float | None = None
+    current_tier: int | None = None
+    current_episode: int | None = None
+    total_steps: int | None = None
+    wall_seconds: float | None = None
+    stopped_by: str | None = None
+
+
+class TrainingJob(Shape):
+    """A training job.
+
+    `status` is one of `pending`, `running`, `completed`, `failed`, `cancelled` and
+    `awaiting_human_eval`; `progress` counts from 0 to 100.
+    """
+
+    other_names: ClassVar = {"model": ("agent",), "run_name": ("name",)}
+
+    job_id: str
+    status: Status
+    environment_name: str | None = None
+    environment_version: int | None = None
+    contract_digest: str | None = None
+    algorithm: str | None = None
+    model: str | None = None
+    run_name: str | None = None
+    progress: int = 0
+    num_episodes: int | None = None
+    current_episode: int | None = None
+    max_steps: int | None = None
+    config: JsonObject = Field(default_factory=dict[str, object])
+    results: TrainingResults = Field(default_factory=TrainingResults)
+    checkpoints: list[Checkpoint] = Field(default_factory=list[Checkpoint])
+    error: str | None = None
+    failure_reason: str | None = None
+    message: str | None = None
+    created_at: Moment | None = None
+    started_at: Moment | None = None
+    completed_at: Moment | None = None
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self.job_id
+
+    @property
+    def finished(self) -> bool:
+        """Whether the job does not go on by itself."""
+        return self.status in FINISHED_TRAINING
+
+    @property
+    def reason(self) -> str:
+        """Why the job failed, as far as the server says; empty when it says nothing."""
+        told = (
+            self.error,
+            self.get("detail"),
+            self.results.get("error"),
+            self.results.get("failure_reason"),
+            self.failure_reason,
+            self.message,
+        )
+        return next((one for one in told if isinstance(one, str) and one), "")
+
+    @property
+    def identity(self) -> EnvironmentIdentity | None:
+        """The environment it trains on; None before the contract is known."""
+        if self.environment_name is None or self.contract_digest is None:
+            return None
+        return EnvironmentIdentity(
+            self.environment_name, self.environment_version, self.contract_digest
+        )
+
+
+class MetricPoint(Shape):
+    """One point of a job's learning curve; what else was measured is kept as further fields."""
+
+    job_id: str | None = None
+    episode: int
+    timestep: int | None = None
+    episode_reward: float | None = None
+    avg_reward: float | None = None
+    success_rate: float | None = None
+    wall_seconds: float | None = None
+    timestamp: Moment | None = None
+
+
+class MetricPage(Shape):
+    """A job's points after a cursor, and the cursor after them."""
+
+    metrics: list[MetricPoint] = Field(default_factory=list[MetricPoint])
+    cursor: str | int | None = None
+
+
+class LogPage(Shape):
+    """A job's log lines after a cursor, and the cursor after them.
+
+    `done` says that the job is over and no line will follow.
+    """
+
+    lines: list[str] = Field(default_factory=list[str])
+    cursor: str | int | None = None
+    done: bool = False
