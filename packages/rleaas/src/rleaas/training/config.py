@@ -20,6 +20,11 @@ SUPPORTED_ALGORITHMS = ("GRPO", "PPO", "SAC", "DQN", "A2C", "A3C", "TD3", "DDPG"
 AVAILABLE_ALGORITHMS = ("PPO",)
 """Those that this build trains for real; the others are refused, never replaced."""
 
+PPO_ENVS = 8
+PPO_ROLLOUT = 256
+"""Steps that one update of the policy rests on when the request does not say: over all sessions."""
+PPO_CHECKPOINT_INTERVAL = 100
+
 POLICIES = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy")
 SCHEDULES = ("constant", "linear")
 
@@ -303,10 +308,14 @@ def _one_of(choices: Sequence[str]) -> Callable[[str, object], str]:
 
 
 def _net_arch(key: str, value: object) -> tuple[int, ...]:
-    widths = cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+    widths = _sequence(value)
     if not widths:
         raise _bad(key, value, "must be a non-empty list of layer widths")
     return tuple(positive_int(f"{key}[{i}]", width) for i, width in enumerate(widths))
+
+
+def _sequence(value: object) -> Sequence[object]:
+    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
 
 
 def _quota(key: str, value: object) -> ComputeQuota:

@@ -1,0 +1,83 @@
+"""What the server tells a worker to do: the answer of `GET /api/worker/{kind}/{id}/assignment`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from rlcore import Endpoint, EnvironmentIdentity, EnvironmentURI, UnexpectedReply, resolve
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class AssignedEnvironment(_Part):
+    """The registered environment to use."""
+
+    name: str
+    version: int
+    contract_digest: str
+
+    @property
+    def identity(self) -> EnvironmentIdentity:
+        """The identity that results carry."""
+        return EnvironmentIdentity(self.name, self.version, self.contract_digest)
+
+    def endpoint(self, *, timeout: float) -> Endpoint:
+        """Ask the platform where the environment is served, like anybody else does.
+
+        Raises:
+            rlcore.Error: it is not served, or is not the version that the job was given.
+        """
+        return resolve(str(EnvironmentURI(self.name, self.version)), timeout=timeout)
+
+
+class AssignedCheckpoint(_Part):
+    """A stored checkpoint file."""
+
+    id: str
+    sha256: str
+    algorithm: str
+
+
+class TrainingAssignment(_Part):
+    """One training job."""
+
+    id: str
+    environment: AssignedEnvironment
+    algorithm: str
+    num_episodes: int
+    max_steps: int
+    config: dict[str, object]
+    resume: AssignedCheckpoint | None = None
+
+
+class EvaluationAssignment(_Part):
+    """One evaluation of a checkpoint."""
+
+    id: str
+    environment: AssignedEnvironment
+    checkpoint: AssignedCheckpoint
+    seeds: list[int]
+    max_episode_steps: int | None = None
+    success_threshold: float | None = None
+
+
+A = TypeVar("A", bound=_Part)
+
+
+def read_assignment(shape: type[A], reply: Mapping[str, object]) -> A:
+    """The typed assignment.
+
+    Raises:
+        UnexpectedReply: the server sent something else.
+    """
+    try:
+        return shape.model_validate(reply)
+    except ValidationError as error:
+        raise UnexpectedReply(
+            f"the server's assignment is not a {shape.__name__}: {error}",
+            hint="Server and worker must be of the same version",
+        ) from error

@@ -1,0 +1,106 @@
+"""The book of finished episodes: the budget, the running means, the target."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from rleaas.training.trainer import Progress
+
+WINDOW = 100
+SUCCESS_KEYS = ("is_success", "success", "task_success")
+
+
+class EpisodeLedger:
+    """Counts episodes against a budget and keeps the statistics of the last 100.
+
+    Where the environment's info never tells success, an episode whose return reaches
+    `success_threshold` counts as one; without a threshold there is no success rate.
+    """
+
+    def __init__(
+        self,
+        budget: int,
+        *,
+        clock: Callable[[], float],
+        success_threshold: float | None = None,
+        target_reward: float | None = None,
+    ) -> None:
+        self._budget = budget
+        self._threshold = success_threshold
+        self._target = target_reward
+        self._clock = clock
+        self._started = clock()
+        self._returns: deque[float] = deque(maxlen=WINDOW)
+        self._successes: deque[bool | None] = deque(maxlen=WINDOW)
+        self._episode = 0
+        self._last: tuple[float, int] | None = None
+        self.best_reward: float | None = None
+        self.timestep = 0
+        self.rollouts = 0
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget of episodes is used up."""
+        return self._episode >= self._budget
+
+    @property
+    def remaining(self) -> float:
+        """The share of the budget that is left, from 1 to 0."""
+        return max(0.0, 1.0 - self._episode / self._budget)
+
+    @property
+    def window_full(self) -> bool:
+        """Whether the running mean rests on 100 episodes (or on the whole, smaller, budget)."""
+        return len(self._returns) >= min(WINDOW, self._budget)
+
+    @property
+    def target_reached(self) -> bool:
+        """Whether the mean return of the last 100 episodes is at the target."""
+        mean = self.avg_reward
+        return (
+            self._target is not None
+            and mean is not None
+            and self.window_full
+            and mean >= self._target
+        )
+
+    @property
+    def avg_reward(self) -> float | None:
+        """The mean return of the last 100 episodes, None before the first."""
+        return sum(self._returns) / len(self._returns) if self._returns else None
+
+    @property
+    def success_rate(self) -> float | None:
+        """The share of successes among those of the last 100 episodes that could be judged."""
+        judged = [success for success in self._successes if success is not None]
+        return sum(judged) / len(judged) if judged else None
+
+    def add(self, reward: float, length: int, info: Mapping[str, object]) -> Progress:
+        """Enter a finished episode."""
+        self._episode += 1
+        self._last = (reward, length)
+        self._returns.append(reward)
+        self._successes.append(self._judge(reward, info))
+        if self.best_reward is None or reward > self.best_reward:
+            self.best_reward = reward
+        return self.progress()
+
+    def progress(self) -> Progress:
+        """Where the training stands now."""
+        reward, length = self._last or (None, None)
+        return Progress(
+            episode=self._episode,
+            timestep=self.timestep,
+            episode_reward=reward,
+            episode_length=length,
+            avg_reward=self.avg_reward,
+            success_rate=self.success_rate,
+            wall_seconds=self._clock() - self._started,
+        )
+
+    def _judge(self, reward: float, info: Mapping[str, object]) -> bool | None:
+        for key in SUCCESS_KEYS:
+            if key in info:
+                return bool(info[key])
+        return None if self._threshold is None else reward >= self._threshold

@@ -1,0 +1,190 @@
+"""The sessions a training steps: guarded single environments, side by side as one SB3 VecEnv."""
+
+# stable-baselines3 and gymnasium leave their type arguments open.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false, reportUnknownParameterType=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+from rlcore import ConfigurationError, EnvironmentException, SessionBusy
+from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
+
+from rleaas.training.learner_spaces import learner_space, to_environment, to_learner
+from rleaas.training.trainer import EnvFactory
+
+# Observations, actions and infos are whatever the environment's spaces say.
+Value = Any
+
+
+class GuardedEnv(gymnasium.Env[Any, Any]):
+    """One session: seeded episodes, capped length, zero-based spaces, no NaN let through.
+
+    The info of an episode's last step carries `episode`: return `r`, length `l`, seed.
+    """
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        *,
+        name: str,
+        max_steps: int,
+        seed: int,
+        session: int,
+    ) -> None:
+        self._env = env
+        self._name = name
+        self._max_steps = max_steps
+        self.session = session
+        self._run_seed = seed
+        self._episode = 0
+        self._episode_seed = 0
+        self._steps = 0
+        self._return = 0.0
+        self.given_actions = env.action_space
+        self.given_observations = env.observation_space
+        self.action_space = learner_space(env.action_space)
+        self.observation_space = learner_space(env.observation_space)
+        self.metadata = env.metadata
+        self.render_mode = env.render_mode
+
+    @property
+    def reward_threshold(self) -> float | None:
+        """The return at which the environment's own specification calls it solved."""
+        spec = self._env.spec
+        return None if spec is None else spec.reward_threshold
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Value, dict[str, Any]]:
+        """Start the session's next episode with the seed that belongs to it."""
+        if seed is None:
+            seed = episode_seed(self._run_seed, self.session, self._episode)
+        self._episode += 1
+        self._episode_seed = seed
+        self._steps = 0
+        self._return = 0.0
+        observation, info = self._env.reset(seed=seed, options=options)
+        self._require_finite(observation, "reset", "observation")
+        return to_learner(self.given_observations, observation), info
+
+    def step(self, action: Value) -> tuple[Value, float, bool, bool, dict[str, Any]]:
+        """Step, and end the episode at the cap."""
+        observation, reward, terminated, truncated, info = self._env.step(
+            to_environment(self.given_actions, action)
+        )
+        self._steps += 1
+        score = float(reward)
+        if not math.isfinite(score):
+            raise self._broken("step", f"reward {score}")
+        self._require_finite(observation, "step", "observation")
+        self._return += score
+        truncated = truncated or (self._steps >= self._max_steps and not terminated)
+        if terminated or truncated:
+            info = {**info, "episode": self._summary()}
+        return (
+            to_learner(self.given_observations, observation),
+            score,
+            terminated,
+            truncated,
+            info,
+        )
+
+    def close(self) -> None:
+        """Close the session."""
+        self._env.close()
+
+    def _summary(self) -> dict[str, float]:
+        return {"r": self._return, "l": self._steps, "t": 0.0, "seed": self._episode_seed}
+
+    def _require_finite(self, observation: Value, operation: str, what: str) -> None:
+        if isinstance(observation, Mapping):
+            for key, part in cast("Mapping[str, Value]", observation).items():
+                self._require_finite(part, operation, f"{what}[{key!r}]")
+        elif isinstance(observation, np.ndarray):
+            array = cast("NDArray[Any]", observation)
+            if array.dtype.kind == "f" and np.isnan(array).any():
+                raise self._broken(operation, f"{what} with NaN")
+
+    def _broken(self, operation: str, what: str) -> EnvironmentException:
+        return EnvironmentException(
+            f"environment {self._name!r} returned a {what} in step {self._steps} of the episode "
+            f"with seed {self._episode_seed}",
+            operation=operation,
+            environment=self._name,
+            seed=self._episode_seed,
+            step=self._steps,
+            hint="A policy cannot learn from it; correct the environment",
+        )
+
+
+class SessionVecEnv(DummyVecEnv):
+    """Sessions stepped one after another; their infos are handed on uncopied."""
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Step every session, starting the next episode where one ended."""
+        infos: list[dict[str, Any]] = []
+        for index, env in enumerate(self.envs):
+            observation, reward, terminated, truncated, info = env.step(self.actions[index])
+            info["TimeLimit.truncated"] = truncated and not terminated
+            done = terminated or truncated
+            if done:
+                info["terminal_observation"] = observation
+                observation, self.reset_infos[index] = env.reset()
+            self.buf_rews[index] = reward
+            self.buf_dones[index] = done
+            infos.append(info)
+            self._save_obs(index, observation)
+        return self._obs_from_buf(), self.buf_rews.copy(), self.buf_dones.copy(), infos
+
+
+def episode_seed(run_seed: int, session: int, episode: int) -> int:
+    """The seed of a session's n-th episode: a function of the run's seed and the two indexes."""
+    state = np.random.SeedSequence((run_seed, session, episode)).generate_state(1)
+    return int(state[0]) & 0x7FFF_FFFF
+
+
+def open_sessions(
+    make_env: EnvFactory, count: int, *, required: bool, name: str, max_steps: int, seed: int
+) -> list[GuardedEnv]:
+    """Open `count` sessions, or as many as the environment has room for unless `required`.
+
+    Raises:
+        ConfigurationError: `required`, and there is no room.
+        rlcore.RLMeshException: the environment cannot be reached or failed.
+    """
+    opened: list[GuardedEnv] = []
+    try:
+        for session in range(count):
+            try:
+                env = make_env()
+                guarded = GuardedEnv(
+                    env, name=name, max_steps=max_steps, seed=seed, session=session
+                )
+                opened.append(guarded)
+                # A session is taken by the first reset, not by dialling.
+                env.reset(seed=episode_seed(seed, session, 0))
+            except SessionBusy as error:
+                if opened and opened[-1].session == session:
+                    opened.pop().close()
+                if not opened:
+                    raise
+                if required:
+                    raise ConfigurationError(
+                        f"environment {name!r} has room for {len(opened)} sessions, "
+                        f"num_envs asks for {count}",
+                        hint=f"Set num_envs to {len(opened)} or leave it out",
+                    ) from error
+                break
+    except BaseException:
+        for guarded in opened:
+            guarded.close()
+        raise
+    return opened
