@@ -1,1 +1,195 @@
-"""rlmesh."""
+"""rlmesh: serve any Gymnasium-style environment, drive it from anywhere, evaluate models on it."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rlcore import (
+        AccessDenied,
+        AddressError,
+        BindError,
+        CallTimeout,
+        ConfigurationError,
+        Endpoint,
+        EnvironmentException,
+        EnvironmentIdentity,
+        Error,
+        IdentityError,
+        IncompatibleError,
+        InvalidActionError,
+        InvalidObservationError,
+        InvalidValueError,
+        MissingDependencyError,
+        ProtocolException,
+        RLMeshException,
+        RunFailed,
+        RunInterrupted,
+        ServerUnreachable,
+        SessionBusy,
+        SessionClosed,
+        TransportError,
+        UnsupportedError,
+    )
+
+    from rlmesh import numpy as numpy
+    from rlmesh import spaces, specs, types
+    from rlmesh.build import BuildInfo, build_info, current_workflow_edition
+    from rlmesh.client.remote_env import RemoteEnv
+    from rlmesh.codec.metadata import sanitize_metadata
+    from rlmesh.models.context import PredictContext
+    from rlmesh.models.model import Model
+    from rlmesh.models.seeds import ENV_RESET_OPTIONS_KEY, predict_seed, trial_index
+    from rlmesh.models.sentinels import NO_ADAPTER, RANDOM_SAMPLE
+    from rlmesh.runs.comparison import Disagreement
+    from rlmesh.runs.hooks import RunContext, RunHooks, StepEvent
+    from rlmesh.runs.outcomes import Outcome
+    from rlmesh.runs.progress import RunProgress
+    from rlmesh.runs.results import Coverage, EpisodeResult, RunResult
+    from rlmesh.runs.run import run
+    from rlmesh.runs.session import Session, session
+    from rlmesh.runs.statistics import Interval, bootstrap_mean_interval, wilson_interval
+    from rlmesh.server.env_server import EnvServer
+    from rlmesh.server.options import ServeOptions
+    from rlmesh.specs import EnvContract
+    from rlmesh.values import Tensor
+
+    __version__: str
+
+__all__ = [
+    "ENV_RESET_OPTIONS_KEY",
+    "NO_ADAPTER",
+    "RANDOM_SAMPLE",
+    "AccessDenied",
+    "AddressError",
+    "BindError",
+    "BuildInfo",
+    "CallTimeout",
+    "ConfigurationError",
+    "Coverage",
+    "Disagreement",
+    "Endpoint",
+    "EnvContract",
+    "EnvServer",
+    "EnvironmentException",
+    "EnvironmentIdentity",
+    "EpisodeResult",
+    "Error",
+    "IdentityError",
+    "IncompatibleError",
+    "Interval",
+    "InvalidActionError",
+    "InvalidObservationError",
+    "InvalidValueError",
+    "MissingDependencyError",
+    "Model",
+    "Outcome",
+    "PredictContext",
+    "ProtocolException",
+    "RLMeshException",
+    "RemoteEnv",
+    "RunContext",
+    "RunFailed",
+    "RunHooks",
+    "RunInterrupted",
+    "RunProgress",
+    "RunResult",
+    "ServeOptions",
+    "ServerUnreachable",
+    "Session",
+    "SessionBusy",
+    "SessionClosed",
+    "StepEvent",
+    "Tensor",
+    "TransportError",
+    "UnsupportedError",
+    "bootstrap_mean_interval",
+    "build_info",
+    "current_workflow_edition",
+    "predict_seed",
+    "run",
+    "sanitize_metadata",
+    "session",
+    "spaces",
+    "specs",
+    "trial_index",
+    "types",
+    "wilson_interval",
+]
+
+_HOMES = {
+    "AccessDenied": "rlcore",
+    "AddressError": "rlcore",
+    "BindError": "rlcore",
+    "CallTimeout": "rlcore",
+    "ConfigurationError": "rlcore",
+    "Endpoint": "rlcore",
+    "EnvironmentException": "rlcore",
+    "EnvironmentIdentity": "rlcore",
+    "Error": "rlcore",
+    "IdentityError": "rlcore",
+    "IncompatibleError": "rlcore",
+    "InvalidActionError": "rlcore",
+    "InvalidObservationError": "rlcore",
+    "InvalidValueError": "rlcore",
+    "MissingDependencyError": "rlcore",
+    "ProtocolException": "rlcore",
+    "RLMeshException": "rlcore",
+    "RunFailed": "rlcore",
+    "RunInterrupted": "rlcore",
+    "ServerUnreachable": "rlcore",
+    "SessionBusy": "rlcore",
+    "SessionClosed": "rlcore",
+    "TransportError": "rlcore",
+    "UnsupportedError": "rlcore",
+    "BuildInfo": "rlmesh.build",
+    "build_info": "rlmesh.build",
+    "current_workflow_edition": "rlmesh.build",
+    "RemoteEnv": "rlmesh.client.remote_env",
+    "sanitize_metadata": "rlmesh.codec.metadata",
+    "PredictContext": "rlmesh.models.context",
+    "Model": "rlmesh.models.model",
+    "ENV_RESET_OPTIONS_KEY": "rlmesh.models.seeds",
+    "predict_seed": "rlmesh.models.seeds",
+    "trial_index": "rlmesh.models.seeds",
+    "NO_ADAPTER": "rlmesh.models.sentinels",
+    "RANDOM_SAMPLE": "rlmesh.models.sentinels",
+    "Disagreement": "rlmesh.runs.comparison",
+    "RunContext": "rlmesh.runs.hooks",
+    "RunHooks": "rlmesh.runs.hooks",
+    "StepEvent": "rlmesh.runs.hooks",
+    "Outcome": "rlmesh.runs.outcomes",
+    "RunProgress": "rlmesh.runs.progress",
+    "Coverage": "rlmesh.runs.results",
+    "EpisodeResult": "rlmesh.runs.results",
+    "RunResult": "rlmesh.runs.results",
+    "run": "rlmesh.runs.run",
+    "Session": "rlmesh.runs.session",
+    "session": "rlmesh.runs.session",
+    "Interval": "rlmesh.runs.statistics",
+    "bootstrap_mean_interval": "rlmesh.runs.statistics",
+    "wilson_interval": "rlmesh.runs.statistics",
+    "EnvServer": "rlmesh.server.env_server",
+    "ServeOptions": "rlmesh.server.options",
+    "EnvContract": "rlmesh.specs",
+    "Tensor": "rlmesh.values",
+}
+_ROOMS = ("numpy", "spaces", "specs", "types")
+
+
+if not TYPE_CHECKING:
+    # Importing on first use keeps `import rlmesh` free of gRPC, numpy and gymnasium; type checkers
+    # read the imports above instead, and so know every name.
+    def __getattr__(name: str) -> object:
+        if name in _ROOMS:
+            return import_module(f"{__name__}.{name}")
+        if name == "__version__":
+            value = import_module("rlmesh.build").build_info().version
+        elif name in _HOMES:
+            value = getattr(import_module(_HOMES[name]), name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted([*globals(), *_HOMES, *_ROOMS, "__version__"])

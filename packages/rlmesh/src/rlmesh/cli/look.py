@@ -1,0 +1,101 @@
+"""`rlmesh version | ping | inspect`: what is here, and what is there."""
+
+import argparse
+import json
+from collections.abc import Callable
+from contextlib import closing
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from rlcore import ConfigurationError
+
+if TYPE_CHECKING:
+    from rlmesh.client.remote_env import RemoteEnv
+
+AddParser = Callable[..., argparse.ArgumentParser]
+"""`add_parser` of the command tree."""
+
+
+def add_version(add: AddParser) -> None:
+    """Add `rlmesh version`."""
+    parser = add("version", help="print the versions")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(command=version)
+
+
+def add_ping(add: AddParser) -> None:
+    """Add `rlmesh ping`."""
+    parser = add("ping", help="shake hands with a served environment")
+    _add_address(parser)
+    parser.set_defaults(command=ping)
+
+
+def add_inspect(add: AddParser) -> None:
+    """Add `rlmesh inspect`."""
+    parser = add("inspect", help="print the contract of a served environment")
+    _add_address(parser)
+    parser.set_defaults(command=inspect)
+
+
+def version(options: argparse.Namespace) -> int:
+    """Print the versions of what shapes a run."""
+    from rlmesh.runs.provenance import package_versions
+
+    versions = package_versions()
+    if options.json:
+        print(json.dumps(versions))
+    else:
+        width = max(map(len, versions))
+        print("\n".join(f"{name.ljust(width)}  {number}" for name, number in versions.items()))
+    return 0
+
+
+def ping(options: argparse.Namespace) -> int:
+    """Dial, shake hands, and say how long that took."""
+    started = perf_counter()
+    with closing(_dial(options)) as env:
+        took = (perf_counter() - started) * 1000
+        if options.json:
+            identity = env.identity.to_dict()
+            print(json.dumps({"address": env.address, "ms": took, "environment": identity}))
+        else:
+            print(f"{env.identity} answers at {env.address} in {took:.1f} ms")
+    return 0
+
+
+def inspect(options: argparse.Namespace) -> int:
+    """Print what the server says about its environment."""
+    with closing(_dial(options)) as env:
+        contract = env.env_contract
+        if options.json:
+            print(json.dumps({**contract.to_dict(), "digest": contract.digest}, default=str))
+            return 0
+        rows = {
+            "environment": env.identity,
+            "address": env.address,
+            "observation": contract.observation_space,
+            "action": contract.action_space,
+            "render mode": contract.render_mode,
+            "environments": contract.num_envs,
+            "digest": contract.digest,
+            **{f"metadata {key}": value for key, value in contract.metadata.items()},
+        }
+        width = max(map(len, rows))
+        print("\n".join(f"{name.ljust(width)}  {value}" for name, value in rows.items()))
+    return 0
+
+
+def _add_address(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "address", help="tcp://HOST:PORT, HOST:PORT, unix://PATH, or rleaas://NAME[@VERSION]"
+    )
+    parser.add_argument("--timeout", type=float, default=10.0, help="seconds to connect (10)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _dial(options: argparse.Namespace) -> "RemoteEnv":
+    from rlmesh.client.remote_env import RemoteEnv
+
+    if options.timeout <= 0:
+        raise ConfigurationError(f"--timeout is {options.timeout}", hint="give a positive number")
+    return RemoteEnv(options.address, connect_timeout_seconds=options.timeout)

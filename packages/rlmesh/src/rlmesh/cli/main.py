@@ -1,0 +1,52 @@
+"""The command tree of `rlmesh`, and how its errors end."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from rlcore import Error
+
+from rlmesh.cli import look, play
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    0 is success, 1 a failure that is reported in one line, 2 wrong usage, 130 Ctrl-C.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["serve"]:
+        # Serving has a parser of its own, shared with `python -m rlmesh.serve`.
+        from rlmesh.serve import main as serve
+
+        return serve(arguments[1:])
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except KeyboardInterrupt as interrupt:
+        print(f"\n{interrupt or 'interrupted'}", file=sys.stderr)
+        return 130
+    except Error as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # The reader (`| head`) has what it wanted; Python's own flush at exit must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="rlmesh",
+        description="Serve environments, look at served ones, and evaluate models on them.",
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    look.add_version(commands.add_parser)
+    commands.add_parser(
+        "serve", help="serve an environment; see `rlmesh serve --help`", add_help=False
+    )
+    look.add_ping(commands.add_parser)
+    look.add_inspect(commands.add_parser)
+    play.add_run(commands.add_parser)
+    return parser

@@ -1,0 +1,139 @@
+"""`rlmesh run MODEL ENV`: evaluate a model from the command line."""
+
+import argparse
+import importlib
+import inspect
+import re
+import sys
+from pathlib import Path
+from typing import cast
+
+from rlcore import ConfigurationError
+
+from rlmesh.cli.look import AddParser
+
+_LOCAL_SCHEMES = ("gym://", "python://")
+_HOST_AND_PORT = re.compile(r"^\[?[\w.:-]+\]?:\d+$")
+
+
+def add_run(add: AddParser) -> None:
+    """Add `rlmesh run`."""
+    parser = add("run", help="evaluate a model on an environment")
+    parser.add_argument(
+        "model", help="'random', or MODULE:ATTRIBUTE of a Model, policy or function"
+    )
+    parser.add_argument(
+        "env", help="an address (tcp://…, rleaas://NAME@3), a gymnasium id, or MODULE:ATTRIBUTE"
+    )
+    parser.add_argument("--episodes", type=int, help="how many episodes (1)")
+    parser.add_argument("--seeds", type=_seeds, help="FIRST:LAST (LAST excluded), or 1,2,3")
+    parser.add_argument("--seed", type=int, default=0, help="without --seeds, the first seed (0)")
+    parser.add_argument("--max-steps", type=int, help="cut episodes off after so many steps")
+    parser.add_argument("--success-threshold", type=float, help="reward that counts as success")
+    parser.add_argument("--max-failures", type=int, help="stop after more failed episodes")
+    parser.add_argument("--native", action="store_true", help="give functions rlmesh.Tensor")
+    parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    parser.add_argument("--output", type=Path, help="also write the result as JSON to this file")
+    parser.set_defaults(command=run_command)
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Run, print the result, and return 1 when no episode has a score."""
+    from rlcore import RunFailed, RunInterrupted
+
+    from rlmesh.runs.results import RunResult
+    from rlmesh.runs.run import run
+
+    try:
+        result = run(
+            model_from(options.model, native=options.native),
+            env_from(options.env),
+            seeds=options.seeds,
+            episodes=options.episodes,
+            seed=options.seed,
+            max_episode_steps=options.max_steps,
+            success_threshold=options.success_threshold,
+            max_failures=options.max_failures,
+        )
+    except (RunFailed, RunInterrupted) as error:
+        if isinstance(error.partial, RunResult):
+            _report(error.partial, options)
+        raise
+    _report(result, options)
+    return 0 if result.coverage.scored == result.coverage.asked else 1
+
+
+def model_from(source: str, *, native: bool) -> object:
+    """Return the model that a command line names; what is no Model yet is wrapped.
+
+    Raises:
+        ConfigurationError: there is no such module or attribute.
+    """
+    from rlmesh.models.model import Model
+    from rlmesh.models.numpy_model import Model as NumpyModel
+    from rlmesh.models.sentinels import RANDOM_SAMPLE
+
+    if source.lower() in ("random", "random_sample"):
+        return RANDOM_SAMPLE
+    found = attribute(source)
+    if isinstance(found, Model) or (inspect.isclass(found) and issubclass(found, Model)):
+        return cast("object", found)
+    return Model(found) if native else NumpyModel(found)
+
+
+def env_from(source: str) -> object:
+    """Return what `rlmesh.run` takes for an environment that a command line names."""
+    if "://" in source and not source.startswith(_LOCAL_SCHEMES):
+        return source
+    if _HOST_AND_PORT.match(source):
+        return source
+    from rlmesh.server.sources import factory_from
+
+    return factory_from(source)
+
+
+def attribute(source: str) -> object:
+    """Return what MODULE:ATTRIBUTE names; modules beside the command count as well.
+
+    Raises:
+        ConfigurationError: it is not of that form, or there is no such module or attribute.
+    """
+    module_name, colon, path = source.partition(":")
+    if not (colon and module_name and path):
+        raise ConfigurationError(f"{source!r} is not MODULE:ATTRIBUTE")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: object = importlib.import_module(module_name)
+        for name in path.split("."):
+            found = getattr(found, name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(f"cannot load {source!r}: {error}") from error
+    return found
+
+
+def _report(result: "object", options: argparse.Namespace) -> None:
+    from rlmesh.runs.results import RunResult
+
+    assert isinstance(result, RunResult)
+    if options.output is not None:
+        options.output.write_text(result.to_json() + "\n", encoding="utf-8")
+    if options.json:
+        print(result.to_json())
+        return
+    for episode in result.episodes:
+        reward = "" if episode.reward is None else f"  reward {episode.reward:.2f}"
+        error = "" if episode.error is None else f"  {episode.error}"
+        line = f"episode {episode.index}  seed {episode.seed}  {episode.outcome.value}"
+        print(f"{line}  {episode.steps} steps{reward}{error}")
+    print(result)
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        if ":" in text:
+            first, last = text.split(":")
+            return list(range(int(first), int(last)))
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither FIRST:LAST nor 1,2,3") from error

@@ -1,0 +1,1 @@
+"""Models: what turns an observation into an action, and how one is made from anything that can."""

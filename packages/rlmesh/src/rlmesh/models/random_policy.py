@@ -1,0 +1,46 @@
+"""The baseline that samples the action space, reproducibly for every episode seed."""
+
+from typing import Any, Protocol, cast
+
+from rlcore import ConfigurationError, Error
+
+from rlmesh.models.context import PredictContext
+from rlmesh.models.seeds import predict_seed
+from rlmesh.spaces import Space, from_gymnasium_space
+
+
+class _Sampled(Protocol):
+    """A space as far as sampling needs it."""
+
+    def seed(self, seed: int) -> object: ...
+    def sample(self) -> Any: ...  # Any: an action
+
+
+class RandomPolicy:
+    """Samples actions of one space; two episodes with one seed get the same actions."""
+
+    name = "RANDOM_SAMPLE"
+
+    def __init__(self, action_space: object) -> None:
+        self._space = _own(action_space)
+
+    def predict(self, observation: object, context: PredictContext) -> object:
+        """Return a sample; the first of an episode restarts the sequence from its seed."""
+        seed = context["episode_seed"]
+        if context["predict_index"] == 0 and seed is not None:
+            self._space.seed(predict_seed(seed, 0))
+        return self._space.sample()
+
+
+def _own(action_space: object) -> _Sampled:
+    """A sampler of our own, so that seeding it leaves the environment's alone."""
+    if isinstance(action_space, Space):
+        converted: object = action_space
+    else:
+        try:
+            converted = from_gymnasium_space(action_space)
+        except (Error, TypeError, ValueError) as error:
+            raise ConfigurationError(
+                f"RANDOM_SAMPLE cannot sample {action_space!r}: {error}"
+            ) from error
+    return cast("_Sampled", converted)

@@ -1,0 +1,158 @@
+"""A local environment object behind the face of a remote one: same checks, same errors."""
+
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, cast
+
+from rlcore import (
+    EnvironmentException,
+    EnvironmentIdentity,
+    Error,
+    InvalidActionError,
+    InvalidValueError,
+    RLMeshException,
+)
+
+from rlmesh.codec import NUMPY, compile_codec
+from rlmesh.spaces import from_gymnasium_space
+from rlmesh.specs import EnvContract, contract_of
+
+Step = tuple[Any, float, bool, bool, dict[str, Any]]  # Any: an observation
+
+
+class LocalEnv:
+    """Calls the environment in this process.
+
+    `advisories` says what cannot be known because a space has no description here; such an
+    environment still runs, its actions unchecked and its identity open.
+    """
+
+    def __init__(self, env: Any) -> None:  # Any: whatever has reset and step
+        self.env = env
+        self.action_space: object = getattr(env, "action_space", None)
+        self.env_contract: EnvContract | None = None
+        self.identity: EnvironmentIdentity | None = None
+        self.advisories: tuple[str, ...] = ()
+        self._fit: Callable[[object], object] = _as_it_is
+        self._seed: int | None = None
+        self._steps = 0
+        self._describe()
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """The environment's own metadata."""
+        found: object = getattr(self.env, "metadata", None)
+        return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
+
+    @property
+    def name(self) -> str:
+        """What errors and results call the environment."""
+        return type(self.env).__name__ if self.identity is None else self.identity.name
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:  # Any: an observation
+        """Start an episode.
+
+        Raises:
+            EnvironmentException: the environment raised, or answered with something else.
+        """
+        self._seed, self._steps = seed, 0
+        try:
+            # An environment that takes no options is never handed any.
+            more: dict[str, Any] = {} if options is None else {"options": options}
+            answer = self.env.reset(seed=seed, **more)
+        except Exception as error:
+            self._failed("reset", error)
+        pair = cast("tuple[Any, ...]", answer)  # Any: unknown until it is looked at
+        if not isinstance(answer, tuple) or len(pair) != 2:
+            self._malformed("reset", pair, "(observation, info)")
+        return pair[0], pair[1]
+
+    def step(self, action: object) -> Step:
+        """Take a step.
+
+        Raises:
+            InvalidActionError: the action is not in the action space; nothing was stepped.
+            EnvironmentException: the environment raised, or answered with something else.
+        """
+        fitting = self._fit(action)
+        self._steps += 1
+        try:
+            answer = self.env.step(fitting)
+        except Exception as error:
+            self._failed("step", error)
+        try:
+            observation, reward, terminated, truncated, info = answer
+            return observation, float(reward), bool(terminated), bool(truncated), info
+        except (TypeError, ValueError):
+            self._malformed("step", answer, "(observation, reward, terminated, truncated, info)")
+
+    def close(self) -> None:
+        """Close the environment, where it can be closed.
+
+        Raises:
+            EnvironmentException: the environment raised.
+        """
+        close = getattr(self.env, "close", None)
+        if callable(close):
+            try:
+                close()
+            except Exception as error:
+                self._failed("close", error)
+
+    def _describe(self) -> None:
+        try:
+            contract = contract_of(self.env)
+            codec = compile_codec(from_gymnasium_space(self.action_space), backend=NUMPY)
+        except (Error, TypeError, ValueError, AttributeError) as error:
+            self.advisories = (
+                f"{type(self.env).__name__} has no contract, so this record has no identity: "
+                f"{error}",
+            )
+            return
+        self.env_contract = contract
+        self.identity = EnvironmentIdentity(contract.id, None, contract.digest)
+
+        def fit(action: object) -> object:
+            try:
+                return codec.decode(codec.encode(action))
+            except InvalidActionError:
+                raise
+            except InvalidValueError as error:
+                raise InvalidActionError(error.message, path=error.path, hint=error.hint) from error
+
+        self._fit = fit
+
+    def _failed(self, operation: str, error: Exception) -> NoReturn:
+        # A local wrapper around a remote environment: its errors are typed already.
+        if isinstance(error, RLMeshException):
+            raise error
+        raise self._exception(
+            operation,
+            f"raised {type(error).__name__}: {error}",
+            remote_type=type(error).__name__,
+            remote_traceback="".join(traceback.format_exception(error)),
+        ) from error
+
+    def _malformed(self, operation: str, answer: object, expected: str) -> NoReturn:
+        raise self._exception(
+            operation,
+            f"returned {type(answer).__name__} instead of {expected}",
+            hint="this is the shape of gymnasium's API",
+        )
+
+    def _exception(self, operation: str, what: str, **facts: Any) -> EnvironmentException:
+        where = f"seed {self._seed}" + (f", step {self._steps}" if operation == "step" else "")
+        return EnvironmentException(
+            f"{operation} of {self.name!r} ({where}) {what}",
+            operation=operation,
+            environment=self.name,
+            seed=self._seed,
+            step=self._steps if operation == "step" else None,
+            **facts,
+        )
+
+
+def _as_it_is(action: object) -> object:
+    return action

@@ -1,0 +1,296 @@
+"""What a run leaves behind: one record per episode, and the numbers they add up to."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from datetime import datetime
+from typing import Any, NamedTuple, Self, cast
+
+from rlcore import ConfigurationError, EnvironmentIdentity
+
+from rlmesh.runs.comparison import Disagreement, EpisodeLike, disagreements
+from rlmesh.runs.outcomes import Outcome, scored_outcome
+from rlmesh.runs.statistics import Interval, bootstrap_mean_interval, wilson_interval
+
+SCHEMA = "rlmesh.run.v1"
+
+
+class Coverage(NamedTuple):
+    """How many episodes were asked for, how many have a score, how many failed without one."""
+
+    asked: int
+    scored: int
+    failed: int
+
+    def __str__(self) -> str:
+        return f"{self.scored} of {self.asked} scored, {self.failed} failed"
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeResult:
+    """One episode: what was asked, what happened, how it ended.
+
+    `reward` is the undiscounted sum; it is None when `outcome.scored` is false. `success` is what
+    the task or the run's criterion says, None when neither says anything. `predict_ms` and
+    `step_ms` are means per step.
+    """
+
+    index: int
+    seed: int | None
+    steps: int
+    reward: float | None
+    terminated: bool
+    truncated: bool
+    success: bool | None = None
+    duration_s: float = 0.0
+    predict_ms: float | None = None
+    step_ms: float | None = None
+    trial: int | None = None
+    outcome: Outcome = Outcome.COMPLETED
+    error: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.outcome.scored:
+            refined = scored_outcome(success=self.success, truncated=self.truncated)
+            object.__setattr__(self, "outcome", refined)
+        else:
+            object.__setattr__(self, "reward", None)
+            object.__setattr__(self, "success", None)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the episode as plain JSON values."""
+        return {**asdict(self), "outcome": self.outcome.value, "reward": _json_float(self.reward)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Self:
+        """Return the episode that `to_dict` wrote.
+
+        Raises:
+            ConfigurationError: a key is missing or unknown, or a value is not what it should be.
+        """
+        known = {item.name for item in fields(cls)}
+        if unknown := sorted(set(data) - known):
+            raise ConfigurationError(f"{unknown[0]!r} is not a field of an episode")
+        try:
+            values: dict[str, Any] = dict(data)  # Any: the dataclass's own names and types follow
+            reward = values["reward"]
+            values["reward"] = None if reward is None else float(reward)
+            values["outcome"] = Outcome(values.get("outcome", Outcome.COMPLETED))
+            return cls(**values)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigurationError(f"not the record of an episode: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Every episode of a run, with what is needed to run it again.
+
+    `asked` counts the episodes that were asked for, so a result that was interrupted says so.
+    `stopped` is the reason when a run ended before its last episode. `advisories` are sentences
+    about what limits the record.
+    """
+
+    episodes: tuple[EpisodeResult, ...] = ()
+    environment: EnvironmentIdentity | None = None
+    model: str = ""
+    model_digest: str | None = None
+    asked: int | None = None
+    stopped: str | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    package_versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    advisories: tuple[str, ...] = ()
+
+    @property
+    def scored_episodes(self) -> tuple[EpisodeResult, ...]:
+        """The episodes that carry a score."""
+        return tuple(episode for episode in self.episodes if episode.outcome.scored)
+
+    @property
+    def failed_episodes(self) -> tuple[EpisodeResult, ...]:
+        """The episodes that ended without a score, for instance because the environment raised."""
+        return tuple(episode for episode in self.episodes if not episode.outcome.scored)
+
+    @property
+    def num_episodes(self) -> int:
+        """How many episodes were run, scored or not."""
+        return len(self.episodes)
+
+    @property
+    def total_steps(self) -> int:
+        """The steps of all episodes together."""
+        return sum(episode.steps for episode in self.episodes)
+
+    @property
+    def seeds(self) -> tuple[int | None, ...]:
+        """The seed of each episode that was run, in order."""
+        return tuple(episode.seed for episode in self.episodes)
+
+    @property
+    def rewards(self) -> tuple[float, ...]:
+        """The rewards of the scored episodes, in order."""
+        rewards = (episode.reward for episode in self.episodes)
+        return tuple(reward for reward in rewards if reward is not None)
+
+    @property
+    def coverage(self) -> Coverage:
+        """How many episodes were asked for, scored, and failed."""
+        scored = len(self.scored_episodes)
+        asked = self.num_episodes if self.asked is None else self.asked
+        return Coverage(asked=asked, scored=scored, failed=self.num_episodes - scored)
+
+    @property
+    def mean_reward(self) -> float:
+        """The mean reward of the scored episodes; NaN when there is none."""
+        rewards = self.rewards
+        return math.fsum(rewards) / len(rewards) if rewards else math.nan
+
+    @property
+    def std_reward(self) -> float:
+        """The sample standard deviation of the rewards; NaN for fewer than two episodes."""
+        rewards = self.rewards
+        if len(rewards) < 2:
+            return math.nan
+        mean = self.mean_reward
+        return math.sqrt(math.fsum((r - mean) ** 2 for r in rewards) / (len(rewards) - 1))
+
+    @property
+    def mean_reward_interval(self) -> Interval | None:
+        """The 95 % bootstrap interval of the mean reward; None for fewer than two episodes."""
+        rewards = self.rewards
+        if len(rewards) < 2 or not all(map(math.isfinite, rewards)):
+            return None
+        return bootstrap_mean_interval(rewards)
+
+    @property
+    def success_rate(self) -> float | None:
+        """The share of successes; None unless every scored episode says whether it succeeded."""
+        counted = self._successes()
+        return None if counted is None else counted[0] / counted[1]
+
+    @property
+    def success_interval(self) -> Interval | None:
+        """The 95 % Wilson interval of the success rate; None where the rate is None."""
+        counted = self._successes()
+        return None if counted is None else wilson_interval(*counted)
+
+    def _successes(self) -> tuple[int, int] | None:
+        said = [episode.success for episode in self.scored_episodes]
+        if not said or None in said:
+            return None
+        return said.count(True), len(said)
+
+    def agrees_with(
+        self, other: "RunResult | Iterable[EpisodeLike]", *, tolerance: float = 1e-6
+    ) -> tuple[Disagreement, ...]:
+        """Compare episode by episode and return what differs; empty means the two agree.
+
+        Seed, steps, outcome and reward are compared, the reward within `tolerance`, relative to
+        its size and absolute below 1.
+
+        Args:
+            other: a result, or anything with episodes of the same fields, such as a report.
+            tolerance: how far two rewards may be apart.
+        """
+        theirs = other.episodes if isinstance(other, RunResult) else tuple(other)
+        return disagreements(self.episodes, theirs, tolerance=tolerance)
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the result as plain JSON values, with the numbers it adds up to."""
+        return {
+            "schema": SCHEMA,
+            "environment": None if self.environment is None else self.environment.to_dict(),
+            "model": self.model,
+            "model_digest": self.model_digest,
+            "asked": self.coverage.asked,
+            "scored": self.coverage.scored,
+            "failed": self.coverage.failed,
+            "stopped": self.stopped,
+            "started_at": _timestamp(self.started_at),
+            "finished_at": _timestamp(self.finished_at),
+            "package_versions": dict(self.package_versions),
+            "advisories": list(self.advisories),
+            "total_steps": self.total_steps,
+            "mean_reward": _json_float(self.mean_reward),
+            "mean_reward_interval": _listed(self.mean_reward_interval),
+            "success_rate": self.success_rate,
+            "success_interval": _listed(self.success_interval),
+            "episodes": [episode.to_dict() for episode in self.episodes],
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return the result as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, object]) -> Self:
+        """Return the result that `to_dict` wrote.
+
+        Raises:
+            ConfigurationError: the data is not such a record.
+        """
+        if data.get("schema") != SCHEMA:
+            message = f"not the record of a run: its schema is {data.get('schema')!r}"
+            raise ConfigurationError(message, hint=f"expected {SCHEMA!r}")
+        try:
+            values = cast("Mapping[str, Any]", data)  # Any: JSON, checked by what is built from it
+            environment = values["environment"]
+            return cls(
+                episodes=tuple(EpisodeResult.from_dict(item) for item in values["episodes"]),
+                environment=None if environment is None else EnvironmentIdentity(**environment),
+                model=values["model"],
+                model_digest=values["model_digest"],
+                asked=values["asked"],
+                stopped=values["stopped"],
+                started_at=_moment(values["started_at"]),
+                finished_at=_moment(values["finished_at"]),
+                package_versions=dict(values["package_versions"]),
+                advisories=tuple(values["advisories"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigurationError(f"not the record of a run: {error}") from error
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Return the result that `to_json` wrote.
+
+        Raises:
+            ConfigurationError: the text is not such a record.
+        """
+        try:
+            data: object = json.loads(text)
+        except ValueError as error:
+            raise ConfigurationError(f"not the record of a run: {error}") from error
+        if not isinstance(data, dict):
+            raise ConfigurationError("not the record of a run: it is not a JSON object")
+        return cls.from_dict(cast("dict[str, object]", data))
+
+    def __str__(self) -> str:
+        reward = "no score" if not self.rewards else f"mean reward {self.mean_reward:.2f}"
+        if interval := self.mean_reward_interval:
+            reward += f" [{interval.low:.2f}, {interval.high:.2f}]"
+        parts = [str(self.coverage), reward]
+        rate, bounds = self.success_rate, self.success_interval
+        if rate is not None and bounds is not None:
+            parts.append(f"success {rate:.0%} [{bounds.low:.0%}, {bounds.high:.0%}]")
+        return f"{self.environment or 'environment'}: " + ", ".join(parts)
+
+
+def _json_float(value: float | None) -> float | str | None:
+    """JSON has no infinity; NaN stands for "no number", which JSON calls null."""
+    if value is None or math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
+
+
+def _listed(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else list(interval)
+
+
+def _timestamp(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,35 @@
+import pytest
+from rlmesh.models.seeds import predict_seed, trial_index
+
+
+@pytest.mark.parametrize(
+    ("seed", "index", "expected"),
+    [(0, 0, 3060724065), (7, 0, 915059860), (7, 1, 1098514101), (42, 0, 2567013699)],
+)
+def test_predict_seeds_are_the_published_ones(seed: int, index: int, expected: int) -> None:
+    assert predict_seed(seed, index) == expected
+
+
+@pytest.mark.parametrize(
+    ("seed", "index"), [(1 << 63, 0), (-(1 << 63) - 1, 0), (0, -1), (0, 1 << 64)]
+)
+def test_a_number_beyond_64_bits_overflows(seed: int, index: int) -> None:
+    with pytest.raises(OverflowError):
+        predict_seed(seed, index)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (None, None),
+        ({}, None),
+        ({"trial_index": 4}, 4),
+        ({"trial_index": 4.0}, 4),
+        ({"trial_index": True}, None),
+        ({"trial_index": "4"}, None),
+    ],
+)
+def test_the_trial_index_is_read_from_numbers_only(
+    options: dict[str, object] | None, expected: int | None
+) -> None:
+    assert trial_index(options) == expected
