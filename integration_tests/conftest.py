@@ -1,0 +1,164 @@
+"""A real control plane on a free port, and what the tests need to look at its processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from rleaas import Client
+from rleaas.server.local import LocalServer
+
+QUICK_PPO: dict[str, object] = {"num_envs": 1, "n_steps": 32, "batch_size": 32, "n_epochs": 1}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """A control plane of this test module's own."""
+    with LocalServer(data_dir=tmp_path_factory.mktemp("server"), port=0) as running:
+        yield running
+
+
+@pytest.fixture
+def client(server: LocalServer) -> Iterator[Client]:
+    with Client(base_url=server.url) as connected:
+        yield connected
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Runs `rleaas` as a user would: its own process, no terminal."""
+
+    environ: Mapping[str, str]
+
+    def __call__(self, *arguments: str, timeout: float = 50) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "rleaas.cli.main", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=dict(self.environ),
+            check=False,
+        )
+
+
+@pytest.fixture
+def rleaas(server: LocalServer, tmp_path: Path) -> Commands:
+    """The command line, set to the module's server by RLEAAS_BASE_URL."""
+    settings = {"RLEAAS_BASE_URL": server.url, "RLEAAS_CONFIG": str(tmp_path / "none.toml")}
+    return Commands({**os.environ, **settings})
+
+
+@dataclass
+class Processes:
+    """Looks at /proc: which processes belong to a test, by a mark in their environment."""
+
+    mark: str
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def spawn(
+        self, *arguments: str, environ: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """Start `python ...` as the leader of a process group, marked."""
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, **(environ or {}), "RLEAAS_TEST_MARK": self.mark},
+            start_new_session=True,
+        )
+        self.started.append(process)
+        return process
+
+    def marked(self) -> dict[int, str]:
+        """Every living process that carries the mark, with its command line."""
+        wanted = f"RLEAAS_TEST_MARK={self.mark}".encode()
+        return {
+            pid: command.replace("\0", " ").strip()
+            for pid in living()
+            if wanted in read(pid, "environ").split(b"\0")
+            and (command := read(pid, "cmdline").decode(errors="replace"))
+        }
+
+    def end(self) -> None:
+        """Leave nothing behind, whatever the test did."""
+        for pid in self.marked():
+            os.kill(pid, signal.SIGKILL)
+        for process in self.started:
+            process.wait(timeout=10)
+            if process.stdout is not None:
+                process.stdout.close()
+
+
+@pytest.fixture
+def processes(request: pytest.FixtureRequest) -> Iterator[Processes]:
+    found = Processes(mark=f"{os.getpid()}-{request.node.name}")
+    yield found
+    found.end()
+
+
+def living() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def read(pid: int, name: str) -> bytes:
+    try:
+        return (Path("/proc") / str(pid) / name).read_bytes()
+    except (FileNotFoundError, PermissionError, ProcessLookupError):
+        return b""
+
+
+@pytest.fixture
+def children_matching() -> Callable[[str], list[int]]:
+    """Descendants of this test process whose command line has a text in it."""
+
+    def find(text: str) -> list[int]:
+        return [
+            pid
+            for pid in living()
+            if text in read(pid, "cmdline").decode(errors="replace").replace("\0", " ")
+            and os.getpid() in ancestors(pid)
+        ]
+
+    return find
+
+
+def ancestors(pid: int) -> list[int]:
+    found: list[int] = []
+    while pid > 1:
+        status = read(pid, "stat").decode(errors="replace")
+        if not status:
+            break
+        # The second field is the command in parentheses, which may hold anything.
+        pid = int(status.rpartition(")")[2].split()[1])
+        found.append(pid)
+    return found
+
+
+@pytest.fixture
+def eventually() -> Callable[..., None]:
+    """Wait for a fact that another process brings about; fail with what it is when it does not."""
+
+    def wait(fact: Callable[[], bool], what: str, *, seconds: float = 20) -> None:
+        end = time.monotonic() + seconds
+        while not fact():
+            if time.monotonic() > end:
+                pytest.fail(f"not within {seconds} s: {what}")
+            # Nothing in this process can be waited on: what changes is another process.
+            time.sleep(0.05)
+
+    return wait
+
+
+@pytest.fixture
+def quick_ppo() -> dict[str, object]:
+    """Settings with which PPO learns little, but at once."""
+    return dict(QUICK_PPO)

@@ -1,0 +1,39 @@
+"""`rleaas ping` and `rleaas version`."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+
+from rleaas.cli.console import print_facts, print_json
+from rleaas.cli.options import AsJson, BaseUrl, Key, ProfileName, connect
+
+
+def ping(
+    base_url: BaseUrl = None,
+    api_key: Key = None,
+    profile: ProfileName = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the server whether it is there, and say which one answered."""
+    with connect(base_url, api_key, profile) as client:
+        answer: dict[str, object] = dict(client.ping())
+        if as_json:
+            print_json(answer)
+            return
+        print_facts({"server": client.base_url, **answer})
+
+
+def version(as_json: AsJson = False) -> None:
+    """Print the versions of what is installed here."""
+    found: dict[str, object] = {"python": platform.python_version()}
+    for package in ("rleaas", "rlmesh", "rlcore"):
+        try:
+            found[package] = version_of(package)
+        except PackageNotFoundError:
+            found[package] = None
+    if as_json:
+        print_json(found)
+        return
+    print_facts({name: value or "not installed" for name, value in found.items()})

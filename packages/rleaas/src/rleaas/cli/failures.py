@@ -1,0 +1,101 @@
+"""How a failure leaves the command line: one `error:` line, a hint, and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from typing import Protocol, runtime_checkable
+
+from rlcore import (
+    AccessDenied,
+    AuthenticationError,
+    ConfigurationError,
+    Error,
+    InvalidRequestError,
+    NotFoundError,
+    PermissionDeniedError,
+    PlatformUnreachable,
+    ServerUnreachable,
+)
+
+FAILURE = 1
+USAGE = 2
+NOT_FOUND = 3
+ACCESS = 4
+UNREACHABLE = 5
+INTERRUPTED = 130
+
+# The first class that matches decides.
+_EXIT_CODES: tuple[tuple[type[Error], int], ...] = (
+    (NotFoundError, NOT_FOUND),
+    (AuthenticationError, ACCESS),
+    (PermissionDeniedError, ACCESS),
+    (AccessDenied, ACCESS),
+    (PlatformUnreachable, UNREACHABLE),
+    (ServerUnreachable, UNREACHABLE),
+    (InvalidRequestError, USAGE),
+    (ConfigurationError, USAGE),
+)
+
+
+@runtime_checkable
+class UsageFailure(Protocol):
+    """What typer raises for a wrong option or argument, whichever version it is."""
+
+    exit_code: int
+
+    def format_message(self) -> str:
+        """Return the sentence for the user."""
+        ...
+
+
+def exit_code_of(error: BaseException) -> int:
+    """Return the exit code that tells a script what kind of failure this is."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, UsageFailure):
+        return error.exit_code
+    for kind, code in _EXIT_CODES:
+        if isinstance(error, kind):
+            return code
+    return FAILURE
+
+
+def say_failure(error: BaseException) -> None:
+    """Write what failed, and what to do next, to stderr."""
+    message, hint = _sentence_and_hint(error)
+    print(f"error: {message}", file=sys.stderr)
+    if hint:
+        print(f"hint: {hint}", file=sys.stderr)
+
+
+def _sentence_and_hint(error: BaseException) -> tuple[str, str | None]:
+    if isinstance(error, Error):
+        return error.message, error.hint or _usual_hint(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted", None
+    if isinstance(error, UsageFailure):
+        context = getattr(error, "ctx", None)
+        command = getattr(context, "command_path", "rleaas")
+        return error.format_message(), f"see `{command} --help`"
+    return (
+        f"{type(error).__name__}: {error}",
+        "this is a fault of rleaas; `rleaas --debug …` shows where it happened",
+    )
+
+
+def _usual_hint(error: Error) -> str | None:
+    if isinstance(error, PlatformUnreachable):
+        return "start a server with `rleaas serve`, or name a running one with --base-url"
+    if isinstance(error, AuthenticationError):
+        return "set RLEAAS_API_KEY, or pass --api-key"
+    if isinstance(error, NotFoundError):
+        return _LISTINGS.get(error.kind)
+    return None
+
+
+_LISTINGS = {
+    "environment": "`rleaas env list` shows what is registered",
+    "training_job": "`rleaas train list` shows the jobs",
+    "evaluation": "`rleaas eval list` shows the evaluations",
+    "checkpoint": "`rleaas train checkpoints JOB_ID` shows a job's checkpoints",
+}

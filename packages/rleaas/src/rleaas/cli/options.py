@@ -1,0 +1,50 @@
+"""The options that every command which talks to a server has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rleaas import Client
+
+SERVER = "Server"
+
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url",
+        metavar="URL",
+        help="The server's address [RLEAAS_BASE_URL, else the profile's, else "
+        "http://localhost:8000].",
+        rich_help_panel=SERVER,
+    ),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key",
+        metavar="KEY",
+        help="The API key; RLEAAS_API_KEY keeps it out of the process list.",
+        rich_help_panel=SERVER,
+    ),
+]
+ProfileName = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="NAME",
+        help="A profile of ~/.config/rleaas/config.toml [RLEAAS_PROFILE].",
+        rich_help_panel=SERVER,
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def connect(base_url: str | None, api_key: str | None, profile: str | None) -> Client:
+    """Return a client; argument, environment variable, profile and default count in that order."""
+    # The client pulls in httpx and pydantic, which --help has no use for.
+    from rleaas import Client
+
+    return Client(base_url=base_url, api_key=api_key, profile=profile)

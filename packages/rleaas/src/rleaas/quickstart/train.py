@@ -1,0 +1,101 @@
+"""Register the environment, and train on it until it is good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from rlcore import ConflictError, Error
+
+from rleaas.quickstart.curve import CurvePoint
+from rleaas.quickstart.plan import Plan
+from rleaas.quickstart.shown import Bar, Shown
+
+if TYPE_CHECKING:
+    from rleaas import Client, EnvironmentResource, TrainingJobResource
+
+READY_SECONDS = 60.0
+TRAINING_SECONDS = 900.0
+POLL_SECONDS = 0.5
+
+
+def register(client: Client, plan: Plan) -> EnvironmentResource:
+    """Return the registered environment, ready; one of an earlier quickstart is used again.
+
+    Raises:
+        ConflictError: the name belongs to another source.
+        EnvironmentFailed: it did not come up.
+    """
+    try:
+        environment = client.Environment.create(
+            plan.environment,
+            description="Balance a pole on a cart.",
+            source=plan.source,
+            tags=["quickstart"],
+        )
+    except ConflictError as conflict:
+        environment = client.Environment.get(plan.environment)
+        if environment.source != plan.source:
+            raise ConflictError(
+                f"environment {plan.environment!r} is registered with source "
+                f"{environment.source!r}, not {plan.source!r}",
+                hint="Use another --data folder, or delete that environment.",
+            ) from conflict
+    return environment.wait_until_ready(timeout=READY_SECONDS)
+
+
+def train(client: Client, plan: Plan, shown: Shown) -> TrainingJobResource:
+    """Run the training job to its end and return it.
+
+    Raises:
+        TrainingJobFailed: it failed.
+        KeyboardInterrupt: the user stopped; the job is cancelled first.
+    """
+    job = client.TrainingJob.run(
+        environment_name=plan.environment,
+        algorithm="PPO",
+        name="quickstart",
+        config={
+            **plan.config,
+            "episodes": plan.episodes,
+            "max_steps": plan.max_steps,
+            "target_reward": plan.good,
+            "seed": plan.training_seed,
+            "checkpoint_interval": max(1, plan.episodes // 10),
+        },
+    )
+    with cancelled_on_interrupt(job), shown.bar("training", plan.episodes) as bar:
+        return job.wait_until_complete(
+            timeout=TRAINING_SECONDS,
+            poll_interval=POLL_SECONDS,
+            on_progress=lambda metrics: _show(bar, metrics),
+        )
+
+
+@contextmanager
+def cancelled_on_interrupt(job: TrainingJobResource) -> Iterator[None]:
+    """Cancel the job when the block is left by Ctrl-C; a running server must not go on for it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        # The interrupt is what the user has to see, also when the server is gone already.
+        with suppress(Error):
+            job.cancel()
+        raise
+
+
+def learning_curve(job: TrainingJobResource) -> list[CurvePoint]:
+    """Return how the mean return rose, one point per report of the job."""
+    return [
+        CurvePoint(point.timestep, point.avg_reward)
+        for point in job.metric_history()
+        if point.timestep is not None and point.avg_reward is not None
+    ]
+
+
+def _show(bar: Bar, metrics: dict[str, object]) -> None:
+    done = metrics.get("current_episode")
+    mean = metrics.get("avg_reward")
+    detail = f"mean return {mean:.1f}" if isinstance(mean, int | float) else "starting"
+    bar.show(done if isinstance(done, int) else 0, detail)
