@@ -13,7 +13,7 @@ Array: TypeAlias = NDArray[Any]  # Any: an array of whichever of the twelve elem
 Value: TypeAlias = object
 
 DTYPES: Final = {
-    name: np.dtype(name).newbyteorder("<")
+    name: np.dtype(f"<{np.dtype(name).str[1:]}")
     for name in (
         "bool",
         "uint8",
@@ -72,6 +72,7 @@ class Tensor:
 
         The array must be in C order and little-endian; nothing is checked or copied.
         """
+        array.flags.writeable = False
         tensor = object.__new__(cls)
         tensor._array = array
         return tensor
@@ -122,7 +123,7 @@ class Tensor:
     @property
     def buffer(self) -> memoryview:
         """A read-only view of the elements, with shape and type."""
-        return memoryview(cast("bytes", self._array)).toreadonly()
+        return memoryview(cast("bytes", self._array))
 
     def is_contiguous(self) -> bool:
         """Return whether the elements follow one another in C order, which they always do."""
@@ -153,7 +154,7 @@ class Tensor:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         if dtype is None or np.dtype(dtype) == self._array.dtype:
-            return self._array.copy() if copy else self._readonly()
+            return self._array.copy() if copy else self._array.view()
         if copy is False:
             raise InvalidValueError(f"{self!r} cannot become {dtype!r} without a copy")
         return self._array.astype(dtype)
@@ -174,7 +175,7 @@ class Tensor:
         if copy or max_version is None or max_version < (1, 0):
             # A legacy capsule cannot say that it is read-only, so it gets memory of its own.
             return self._array.copy().__dlpack__()
-        return self._readonly().__dlpack__(max_version=max_version)
+        return self._array.__dlpack__(max_version=max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -192,11 +193,6 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f'Tensor(dtype="{self.dtype}", shape={self.shape}, bytes={self.nbytes})'
-
-    def _readonly(self) -> Array:
-        view = self._array.view()
-        view.flags.writeable = False
-        return view
 
     def _facts(self) -> tuple[str, tuple[int, ...], bytes]:
         return self.dtype, self._array.shape, self._array.tobytes()

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import numpy as np
 from rlcore import ConfigurationError, InvalidValueError
 
-from rlmesh.values import DTYPES, Array
+from rlmesh.values import DTYPES, Array, Tensor
 
 SHOWN: Final = 80  # characters of a refused value that a message repeats
 
@@ -90,6 +90,8 @@ def as_text(value: object, path: str = "$") -> str:
 def _array_of(value: object, path: str) -> Array:
     if type(value) is np.ndarray:
         return value
+    if type(value) is Tensor:
+        return value.__array__()
     try:
         return np.asarray(value)
     except Exception as error:  # any array-like may raise anything from its own conversion
