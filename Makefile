@@ -1,0 +1,34 @@
+# uv is found, or fetched where it is missing, by scripts/uv.
+UV := scripts/uv
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help quickstart test check install protos build
+
+help: ## Say what there is
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+
+quickstart: ## Register, serve, train, evaluate and run an environment, end to end
+	$(UV) run rleaas quickstart $(ARGS)
+
+test: ## Run all tests (ARGS="-m 'not slow'" for the quick ones)
+	$(UV) run pytest $(ARGS)
+
+check: ## All that CI checks: format, lint, types, import contracts, generated code, tests
+	$(UV) sync --locked
+	$(UV) run ruff format --check
+	$(UV) run ruff check
+	$(UV) run pyright
+	$(UV) run mypy packages integration_tests examples scripts
+	$(UV) run lint-imports
+	$(UV) run --no-project scripts/gen_protos.py --check
+	$(MAKE) test
+
+install: ## Put everything into .venv
+	$(UV) sync
+
+protos: ## Generate the protobuf modules from the protos
+	$(UV) run --no-project scripts/gen_protos.py
+
+build: ## Build the wheels and source archives into dist/
+	$(UV) build --package rlcore --package rlmesh --package rleaas --out-dir dist
