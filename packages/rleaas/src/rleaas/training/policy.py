@@ -1,37 +1,17 @@
 """A checkpoint's policy as an rlmesh Model."""
 
-# stable-baselines3 and gymnasium leave their type arguments open.
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownVariableType=false
-
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-import torch
-from rlcore import ConfigurationError, InvalidObservationError
-from stable_baselines3.common.policies import (
-    ActorCriticCnnPolicy,
-    ActorCriticPolicy,
-    MultiInputActorCriticPolicy,
-)
+from rlcore import ConfigurationError, MissingDependencyError
 
-from rleaas.training.checkpoint_file import Manifest, read_manifest, read_tensors
 from rleaas.training.config import validate_algorithm
 from rleaas.training.file_digest import file_digest
-from rleaas.training.learner_spaces import to_environment, to_learner
-from rleaas.training.space_json import space_from_json
 
 if TYPE_CHECKING:
     import rlmesh.numpy
-
-_CLASSES: Mapping[str, type[ActorCriticPolicy]] = {
-    "MlpPolicy": ActorCriticPolicy,
-    "CnnPolicy": ActorCriticCnnPolicy,
-    "MultiInputPolicy": MultiInputActorCriticPolicy,
-}
 
 
 def load_policy(path: Path, algorithm: str | None = None) -> rlmesh.numpy.Model[Any, Any]:
@@ -47,9 +27,18 @@ def load_policy(path: Path, algorithm: str | None = None) -> rlmesh.numpy.Model[
 
     Raises:
         ConfigurationError: the file is not a checkpoint of this product, or of another algorithm.
+        MissingDependencyError: torch or stable-baselines3 is not installed.
     """
-    import rlmesh.numpy
+    try:
+        import rlmesh.numpy
 
+        from rleaas.training.checkpoint_file import read_manifest
+        from rleaas.training.checkpoint_policy import CheckpointPolicy
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"loading checkpoint {path.name!r} needs {error.name!r}, which is not installed",
+            hint="Install the extra: pip install 'rleaas[train]'",
+        ) from error
     manifest = read_manifest(path)
     if algorithm is not None and manifest.algorithm != validate_algorithm(algorithm):
         raise ConfigurationError(
@@ -60,67 +49,4 @@ def load_policy(path: Path, algorithm: str | None = None) -> rlmesh.numpy.Model[
         policy.predict,
         name=f"{manifest.algorithm} {manifest.job_id} episode {manifest.episode}",
         digest=f"sha256:{file_digest(path)}",
-    )
-
-
-class CheckpointPolicy:
-    """A trained network between the environment's observations and its actions."""
-
-    def __init__(self, manifest: Manifest, path: Path) -> None:
-        self.manifest = manifest
-        try:
-            self._observations = space_from_json(manifest.observation_space)
-            self._actions = space_from_json(manifest.action_space)
-            network = _rebuild(manifest, self._actions)
-            network.load_state_dict(cast("Any", read_tensors(path, "policy.pth")))
-        except (KeyError, TypeError, ValueError, RuntimeError, AssertionError) as error:
-            if isinstance(error, ConfigurationError):
-                raise
-            raise ConfigurationError(
-                f"checkpoint {path.name!r} does not describe its own policy: {error}",
-                code="checkpoint_unreadable",
-                hint="Download it again, or name another checkpoint",
-            ) from error
-        network.set_training_mode(False)
-        self._network = network
-
-    def predict(self, observation: Any) -> Any:  # what the spaces say
-        """The best action for one observation.
-
-        Raises:
-            InvalidObservationError: it is not of the space that the policy was trained on.
-        """
-        try:
-            seen = to_learner(self._observations, observation)
-            action, _ = self._network.predict(seen, deterministic=True)
-        except (KeyError, ValueError, TypeError) as error:
-            raise InvalidObservationError(
-                f"the policy of job {self.manifest.job_id!r} takes observations of "
-                f"{self._observations}: {error}",
-                hint=f"It was trained on {self.manifest.environment}",
-            ) from error
-        return to_environment(self._actions, action)
-
-
-class _NoOptimizer:
-    """Stands where a network asks for an optimizer: a loaded policy learns no more.
-
-    A real one would import torch's compiler, which takes seconds.
-    """
-
-    def __init__(self, parameters: object, *, lr: float) -> None:
-        pass
-
-
-def _rebuild(manifest: Manifest, actions: Any) -> ActorCriticPolicy:  # a gymnasium space
-    from rleaas.training.learner_spaces import learner_space
-
-    # One observation at a time: a second thread only waits for the first.
-    torch.set_num_threads(1)
-    return _CLASSES[manifest.policy](
-        space_from_json(manifest.policy_observation_space),
-        learner_space(actions),
-        lambda _: 0.0,
-        optimizer_class=cast("Any", _NoOptimizer),
-        **cast("dict[str, Any]", dict(manifest.policy_kwargs)),
     )

@@ -225,6 +225,9 @@ class _Run:
         endless = config.num_episodes * config.max_steps + self._model.n_steps
         try:
             self._model.learn(endless, callback=callback, log_interval=1)
+        except KeyboardInterrupt:
+            # A step that hangs never asks whether to stop; the weights are whole all the same.
+            callback.stopped_by = StopReason.CANCELLED
         except Error as error:
             if not callback.diverged and self._ledger.timestep:
                 self._save("last", self._ledger.progress())

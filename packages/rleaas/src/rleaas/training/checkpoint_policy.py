@@ -1,0 +1,92 @@
+"""The policy network inside a checkpoint, rebuilt without unpickling anything."""
+
+# stable-baselines3 and gymnasium leave their type arguments open.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from rlcore import ConfigurationError, InvalidObservationError
+from stable_baselines3.common.policies import (
+    ActorCriticCnnPolicy,
+    ActorCriticPolicy,
+    MultiInputActorCriticPolicy,
+)
+
+from rleaas.training.checkpoint_file import Manifest, read_tensors
+from rleaas.training.learner_spaces import to_environment, to_learner
+from rleaas.training.space_json import space_from_json
+
+_CLASSES: Mapping[str, type[ActorCriticPolicy]] = {
+    "MlpPolicy": ActorCriticPolicy,
+    "CnnPolicy": ActorCriticCnnPolicy,
+    "MultiInputPolicy": MultiInputActorCriticPolicy,
+}
+
+
+class CheckpointPolicy:
+    """A trained network between the environment's observations and its actions."""
+
+    def __init__(self, manifest: Manifest, path: Path) -> None:
+        self.manifest = manifest
+        try:
+            self._observations = space_from_json(manifest.observation_space)
+            self._actions = space_from_json(manifest.action_space)
+            network = _rebuild(manifest, self._actions)
+            network.load_state_dict(cast("Any", read_tensors(path, "policy.pth")))
+        except (KeyError, TypeError, ValueError, RuntimeError, AssertionError) as error:
+            if isinstance(error, ConfigurationError):
+                raise
+            raise ConfigurationError(
+                f"checkpoint {path.name!r} does not describe its own policy: {error}",
+                code="checkpoint_unreadable",
+                hint="Download it again, or name another checkpoint",
+            ) from error
+        network.set_training_mode(False)
+        self._network = network
+
+    def predict(self, observation: Any) -> Any:  # what the spaces say
+        """The best action for one observation.
+
+        Raises:
+            InvalidObservationError: it is not of the space that the policy was trained on.
+        """
+        try:
+            seen = to_learner(self._observations, observation)
+            action, _ = self._network.predict(seen, deterministic=True)
+        except (KeyError, ValueError, TypeError) as error:
+            raise InvalidObservationError(
+                f"the policy of job {self.manifest.job_id!r} takes observations of "
+                f"{self._observations}: {error}",
+                hint=f"It was trained on {self.manifest.environment}",
+            ) from error
+        return to_environment(self._actions, action)
+
+
+class _NoOptimizer:
+    """Stands where a network asks for an optimizer: a loaded policy learns no more.
+
+    A real one would import torch's compiler, which takes seconds.
+    """
+
+    def __init__(self, parameters: object, *, lr: float) -> None:
+        pass
+
+
+def _rebuild(manifest: Manifest, actions: Any) -> ActorCriticPolicy:  # a gymnasium space
+    from rleaas.training.learner_spaces import learner_space
+
+    # One observation at a time: a second thread only waits for the first.
+    torch.set_num_threads(1)
+    return _CLASSES[manifest.policy](
+        space_from_json(manifest.policy_observation_space),
+        learner_space(actions),
+        lambda _: 0.0,
+        optimizer_class=cast("Any", _NoOptimizer),
+        **cast("dict[str, Any]", dict(manifest.policy_kwargs)),
+    )

@@ -1,0 +1,128 @@
+"""The frame of every worker process: command line, reports about its end, exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import httpx
+from rlcore import Bearer, Error, Secret
+from rlcore.environ import variable
+
+from rleaas.training.reporter import Reporter
+from rleaas.training.stop_switch import StopSwitch
+
+TOKEN_VARIABLE = "RLEAAS_WORKER_TOKEN"
+REQUEST_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How the work ended, when it did not fail: `stopped` means before it was done."""
+
+    data: Mapping[str, object]
+    stopped: bool = False
+
+
+Work = Callable[[Reporter, StopSwitch], Ending]
+
+
+def run_worker(kind: str, work: Work, arguments: Sequence[str] | None = None) -> int:
+    """Do one job and report its end; returns the exit code."""
+    asked = _parse(kind, arguments)
+    token = variable(TOKEN_VARIABLE)
+    if token is None:
+        sys.stderr.write(f"error: {TOKEN_VARIABLE} is not set; the server starts workers with it\n")
+        return 2
+    switch = StopSwitch()
+    switch.install()
+    switch.follow_parent()
+    # A proxy that the environment names is for the internet, not for the server beside us.
+    with httpx.Client(
+        base_url=asked.server,
+        headers=Bearer(Secret(token)).http_headers(),
+        timeout=REQUEST_SECONDS,
+        trust_env=False,
+    ) as client:
+        reporter = Reporter(
+            client, kind, asked.id, on_stop=lambda: switch.request("the server's order")
+        )
+        return attempt(work, reporter, switch)
+
+
+def attempt(work: Work, reporter: Reporter, switch: StopSwitch) -> int:
+    """Do the work between `started` and the one report that says how it ended."""
+    reporter.start()
+    try:
+        ending = work(reporter, switch)
+        report = "completed" if not ending.stopped else _kind_of_stop(reporter)
+        data = {**ending.data}
+        if report == "failed":
+            data.update(_stopped_early(switch))
+    except KeyboardInterrupt:
+        report = _kind_of_stop(reporter)
+        data = {} if report == "cancelled" else _stopped_early(switch)
+    except Error as error:
+        report, data = "failed", describe(error)
+    except Exception as error:
+        # A defect of ours or of a library: the job must still end, with the whole story.
+        traceback.print_exc()
+        report, data = "failed", describe(error)
+    switch.disarm()
+    try:
+        reporter.report(report, data)
+        reporter.close()
+    except Error as error:
+        sys.stderr.write(f"error: the end of the job ({report}) was not reported: {error}\n")
+        return 1
+    if report == "failed":
+        sys.stderr.write(f"error: {data['error']}\n")
+        return 1
+    return 0
+
+
+def describe(error: Exception) -> dict[str, object]:
+    """A failure as the data of a `failed` report."""
+    if isinstance(error, Error):
+        text, reason = str(error), error.code
+    else:
+        text, reason = f"{type(error).__name__}: {error}", "worker_defect"
+    remote = getattr(error, "remote_traceback", None)
+    return {
+        "error": text,
+        "failure_reason": reason,
+        "type": type(error).__name__,
+        "traceback": remote or "".join(traceback.format_exception(error)),
+    }
+
+
+def _kind_of_stop(reporter: Reporter) -> str:
+    # Only the server knows whether a signal meant that a user cancelled the job.
+    if not reporter.cancel_requested.is_set() and reporter.lost is None:
+        reporter.report("heartbeat", {})
+        try:
+            reporter.flush()
+        except Error as error:
+            sys.stderr.write(f"error: the server does not answer any more: {error}\n")
+    return "cancelled" if reporter.cancel_requested.is_set() else "failed"
+
+
+def _stopped_early(switch: StopSwitch) -> dict[str, object]:
+    reason = switch.reason or "an interrupt"
+    return {
+        "error": f"the worker was stopped by {reason} before the job was done",
+        "failure_reason": "worker_stopped",
+    }
+
+
+def _parse(kind: str, arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m rleaas.{kind}.worker",
+        description=f"Do one {kind} job of a server; the server starts this itself.",
+    )
+    parser.add_argument("--server", required=True, metavar="URL", help="where to report")
+    parser.add_argument("--id", required=True, metavar="ID", help="the job")
+    return parser.parse_args(arguments)
