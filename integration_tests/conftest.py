@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-
 from rleaas import Client
 from rleaas.server.local import LocalServer
 

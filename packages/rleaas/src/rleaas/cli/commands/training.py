@@ -168,7 +168,15 @@ def checkpoints(
     print_table(
         ("checkpoint", "label", "episode", "steps", "mean return", "bytes", "SHA-256"),
         [
-            (c.id, c.label, c.episode, c.timestep, c.avg_reward, c.size_bytes, (c.sha256 or '')[:12])
+            (
+                c.id,
+                c.label,
+                c.episode,
+                c.timestep,
+                c.avg_reward,
+                c.size_bytes,
+                (c.sha256 or "")[:12],
+            )
             for c in found
         ],
         empty="No checkpoints yet.",
