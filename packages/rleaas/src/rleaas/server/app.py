@@ -1,0 +1,65 @@
+"""The web application: routes, failures and request ids around a server's parts."""
+
+import re
+import secrets
+
+from fastapi import FastAPI
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rleaas.server import failures
+from rleaas.server.routes import (
+    checkpoints,
+    environments,
+    evaluations,
+    platform,
+    rollouts,
+    training,
+    worker,
+)
+from rleaas.server.state import ServerState
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+
+
+def create_app(state: ServerState) -> FastAPI:
+    """The application that answers for these parts; they are started and stopped by the caller."""
+    app = FastAPI(title="rleaas", version=platform.VERSION, redirect_slashes=False)
+    app.state.rleaas = state
+    for router in (
+        platform.router,
+        environments.router,
+        environments.readable,
+        training.router,
+        checkpoints.router,
+        evaluations.router,
+        rollouts.router,
+        worker.router,
+    ):
+        app.include_router(router)
+    failures.install(app)
+    app.add_middleware(RequestIds)
+    return app
+
+
+class RequestIds:
+    """Gives each request an id, the client's own if it sent one, and returns it in the reply."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, with its id in `request.state`."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(failures.REQUEST_ID, "")
+        request_id = given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(8)}"
+        scope.setdefault("state", {})["request_id"] = request_id
+
+        async def send_with_id(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[failures.REQUEST_ID] = request_id
+            await send(message)
+
+        await self._app(scope, receive, send_with_id)

@@ -1,0 +1,88 @@
+"""The server's child processes: each in a group of its own, all stopped before the server ends."""
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import IO
+
+
+class Children:
+    """Starts processes and stops them with everything that they started themselves."""
+
+    def __init__(self) -> None:
+        # A child that asks the kernel to die with its parent dies with the *thread* that started
+        # it, and the threads that serve requests come and go.
+        self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rleaas-children")
+        self._lock = threading.Lock()
+        self._alive: set[subprocess.Popen[bytes]] = set()
+        self._closed = False
+
+    def start(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        output: IO[bytes],
+        pass_fds: Sequence[int] = (),
+    ) -> subprocess.Popen[bytes]:
+        """Start a process whose standard output and error go to `output`.
+
+        Raises:
+            RuntimeError: the server is stopping.
+            OSError: the program cannot be started.
+        """
+
+        def start() -> subprocess.Popen[bytes]:
+            with self._lock:
+                if self._closed:
+                    raise RuntimeError("the server is stopping; no process is started any more")
+                child = subprocess.Popen(
+                    command,
+                    env={**os.environ, **environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=tuple(pass_fds),
+                    start_new_session=True,
+                )
+                self._alive.add(child)
+                return child
+
+        return self._starter.submit(start).result()
+
+    def stop(self, child: subprocess.Popen[bytes], *, grace: float) -> None:
+        """Ask the process group to end, and after `grace` seconds make it end."""
+        self.signal(child, signal.SIGTERM)
+        try:
+            child.wait(grace)
+        except subprocess.TimeoutExpired:
+            self.signal(child, signal.SIGKILL)
+            child.wait()
+        self.reaped(child)
+
+    def signal(self, child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+        """Send a signal to the process and to all that it started."""
+        try:
+            os.killpg(child.pid, number)
+        except ProcessLookupError:
+            return  # all of them have ended
+
+    def reaped(self, child: subprocess.Popen[bytes]) -> None:
+        """Take note that the process has ended; what it left behind ends too."""
+        self.signal(child, signal.SIGKILL)
+        with self._lock:
+            self._alive.discard(child)
+
+    def close(self, *, grace: float = 5.0) -> None:
+        """Stop every process that is left, all at the same time."""
+        with self._lock:
+            self._closed = True
+            left = list(self._alive)
+        for child in left:
+            self.signal(child, signal.SIGTERM)
+        for child in left:
+            self.stop(child, grace=grace)
+        self._starter.shutdown()

@@ -1,0 +1,157 @@
+"""One environment served by a process of its own."""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from rlcore import RLEaaSError, Secret
+
+from rleaas.server.children import Children
+
+
+class DidNotStart(RLEaaSError):
+    """The environment did not come up; the message is the reason."""
+
+    default_code = "environment_did_not_start"
+
+
+class Served(Protocol):
+    """An environment that answers at an address."""
+
+    @property
+    def address(self) -> str:
+        """Where it answers."""
+        ...
+
+    def ended(self) -> str | None:
+        """How it ended, or None while it runs."""
+        ...
+
+    def wait(self) -> str:
+        """Block until it ends, and say how."""
+        ...
+
+    def stop(self) -> None:
+        """End it."""
+        ...
+
+
+class Launcher(Protocol):
+    """Brings up an environment; the server's tests have one without processes."""
+
+    def launch(
+        self, source: str, kwargs: Mapping[str, object], *, key: Secret, log: Path, timeout: float
+    ) -> Served:
+        """Serve `source` and return when it answers.
+
+        Raises:
+            DidNotStart: it did not come up in time, or at all.
+        """
+        ...
+
+
+class ProcessLauncher:
+    """Serves environments with `python -m rlmesh.serve`."""
+
+    def __init__(self, children: Children) -> None:
+        self._children = children
+
+    def launch(
+        self, source: str, kwargs: Mapping[str, object], *, key: Secret, log: Path, timeout: float
+    ) -> Served:
+        """Start the process and wait for the address that it writes when it serves.
+
+        Raises:
+            DidNotStart: with the last line of the process's output as the reason.
+        """
+        log.parent.mkdir(parents=True, exist_ok=True)
+        reading, writing = os.pipe()
+        try:
+            try:
+                with log.open("wb") as output:
+                    child = self._children.start(
+                        serve_command(source, kwargs, writing),
+                        environment={"RLMESH_TOKEN_KEY": key.reveal(), "PYTHONUNBUFFERED": "1"},
+                        output=output,
+                        pass_fds=[writing],
+                    )
+            except OSError as error:
+                raise DidNotStart(f"the process cannot be started: {error}") from error
+            finally:
+                os.close(writing)
+            process = EnvironmentProcess(self._children, child, log)
+            process.address = _ready_line(reading, process, timeout)
+            return process
+        finally:
+            os.close(reading)
+
+
+class EnvironmentProcess:
+    """A running `rlmesh.serve`."""
+
+    def __init__(self, children: Children, child: subprocess.Popen[bytes], log: Path) -> None:
+        self._children = children
+        self._child = child
+        self._log = log
+        self.address = ""
+
+    def ended(self) -> str | None:
+        """How the process ended, or None while it runs."""
+        code = self._child.poll()
+        return None if code is None else self._how(code)
+
+    def wait(self) -> str:
+        """Block until the process ends, and say how."""
+        code = self._child.wait()
+        self._children.reaped(self._child)
+        return self._how(code)
+
+    def stop(self) -> None:
+        """End the process."""
+        self._children.stop(self._child, grace=3.0)
+
+    def last_output(self) -> str:
+        """What the process said last, in words."""
+        said = last_line(self._log)
+        return f"its last output: {said}" if said else "it said nothing"
+
+    def _how(self, code: int) -> str:
+        return last_line(self._log) or f"its process ended with exit code {code} and said nothing"
+
+
+def serve_command(source: str, kwargs: Mapping[str, object], ready_fd: int) -> list[str]:
+    """The command that serves an environment and dies with this server."""
+    command = [sys.executable, "-m", "rlmesh.serve", "--env", source]
+    command += ["--address", "tcp://127.0.0.1:0", "--ready-fd", str(ready_fd)]
+    if kwargs:
+        command += ["--kwargs-json", json.dumps(kwargs)]
+    return [*command, "--exit-with-parent"]
+
+
+def last_line(log: Path) -> str | None:
+    """The last line of a process's output that says something."""
+    lines = log.read_text("utf-8", "replace").splitlines() if log.exists() else []
+    said = [line.strip() for line in lines if line.strip()]
+    return said[-1].removeprefix("error: ") if said else None
+
+
+def _ready_line(reading: int, process: EnvironmentProcess, timeout: float) -> str:
+    deadline = time.monotonic() + timeout
+    received = b""
+    while b"\n" not in received:
+        ready, _, _ = select.select([reading], [], [], max(0.0, deadline - time.monotonic()))
+        if not ready:
+            process.stop()
+            raise DidNotStart(f"it did not come up within {timeout:g} s; {process.last_output()}")
+        chunk = os.read(reading, 4096)
+        if not chunk:
+            process.stop()
+            raise DidNotStart(process.wait())
+        received += chunk
+    return received.decode().strip()

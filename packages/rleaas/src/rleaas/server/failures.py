@@ -1,0 +1,130 @@
+"""Failures as replies: one JSON body for all of them, with the request's id."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Literal, cast
+from urllib.parse import unquote
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel
+from rlcore import EnvironmentNotFound, Error, http_from_error
+from starlette.exceptions import HTTPException
+
+logger = logging.getLogger("rleaas.server")
+
+REQUEST_ID = "x-request-id"
+
+
+class Problem(BaseModel):
+    """The body of every reply that is not a success."""
+
+    detail: str
+    code: str
+    request_id: str | None = None
+    kind: str | None = None
+    ref: str | None = None
+    hint: str | None = None
+    retryable: bool | None = None
+
+
+Status = Literal[400, 401, 404, 409, 413, 422, 503, 504]
+
+
+def documented(*statuses: Status) -> dict[int | str, dict[str, object]]:
+    """The failures that a route can answer with, for its description."""
+    return {
+        status: {"model": Problem, "description": HTTPStatus(status).phrase} for status in statuses
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Answer every failure of the app's routes with a `Problem`."""
+    app.add_exception_handler(Error, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+async def _ours(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Error)  # registered for this class
+    status, body = http_from_error(error)
+    if status >= 500:
+        logger.error("%s %s: %s", request.method, request.url.path, error)
+    if error.retryable:
+        body["retryable"] = True
+    return _reply(request, status, body)
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)  # registered for this class
+    complaints = cast("Sequence[Mapping[str, object]]", error.errors())
+    first = complaints[0]
+    if first.get("type") == "json_invalid":
+        context = cast("Mapping[str, object]", first.get("ctx") or {})
+        detail = f"the body is not JSON: {context.get('error', first.get('msg'))}"
+        return _reply(request, 400, {"detail": detail, "code": "invalid_json"})
+    body: dict[str, object] = {
+        "detail": "; ".join(_complaint(item) for item in complaints[:5]),
+        "code": "invalid_request",
+    }
+    return _reply(request, 422, body)
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)  # registered for this class
+    path = request.url.path
+    if error.status_code == 404:
+        missing = _environment_in(request)
+        if missing is not None:
+            return await _ours(request, EnvironmentNotFound(missing))
+        detail, code = f"no route {request.method} {path}", "route_not_found"
+    elif error.status_code == 405:
+        detail, code = f"no method {request.method} for {path}", "method_not_allowed"
+    else:
+        detail, code = str(error.detail), "invalid_request"
+    reply = _reply(request, error.status_code, {"detail": detail, "code": code})
+    reply.headers.update(error.headers or {})
+    return reply
+
+
+async def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    detail = "the server failed unexpectedly; its log has the traceback under this request id"
+    return _reply(request, 500, {"detail": detail, "code": "server_failure"})
+
+
+def _reply(request: Request, status: int, body: dict[str, object]) -> JSONResponse:
+    request_id = getattr(request.state, "request_id", None)
+    reply = JSONResponse({**body, "request_id": request_id}, status)
+    if request_id:
+        reply.headers[REQUEST_ID] = request_id
+    if status == 401:
+        reply.headers["www-authenticate"] = "Bearer"
+    return reply
+
+
+def _complaint(item: Mapping[str, object]) -> str:
+    place = cast("Sequence[object]", item.get("loc") or ())
+    where = ".".join(str(part) for part in place if part != "body") or "the body"
+    if item.get("type") == "value_error":
+        return _printable(f"{where}: {str(item.get('msg')).removeprefix('Value error, ')}")
+    if item.get("type") == "model_attributes_type" and where == "the body":
+        return "the body is not a JSON object; send one, with content type application/json"
+    return _printable(f"{where}: {item.get('msg')}, got {repr(item.get('input'))[:80]}")
+
+
+def _environment_in(request: Request) -> str | None:
+    # A name with an escaped slash matches no route: say that no environment is called so.
+    raw = cast("bytes", request.scope.get("raw_path", b"")).decode("ascii", "replace")
+    for prefix in ("/api/environments/", "/api/custom-environments/", "/train/"):
+        rest = raw.removeprefix(prefix)
+        if rest != raw and "%2f" in rest.lower():
+            return _printable(unquote(rest.split("/", 1)[0]))
+    return None
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,131 @@
+"""A server that listens: its socket, its web server and its parts, started and stopped together."""
+
+import errno
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+import uvicorn
+from rlcore import ConfigurationError
+
+from rleaas.server.app import create_app
+from rleaas.server.data_lock import DataLock
+from rleaas.server.settings import ServerSettings
+from rleaas.server.state import ServerState
+
+MakeState = Callable[[ServerSettings], ServerState]
+
+_GRACE_SECONDS = 2
+_BACKLOG = 256
+
+
+class Listening:
+    """Bound from the start, so that its URL is known and a taken port is an error at once."""
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        host: str,
+        port: int,
+        *,
+        make_state: MakeState = ServerState,
+    ) -> None:
+        """Take the data directory and the port.
+
+        Raises:
+            ConfigurationError: one of the two is taken or cannot be had.
+        """
+        self._lock = DataLock(settings.data_dir)
+        try:
+            self._socket = _bind(host, port)
+        except BaseException:
+            self._lock.release()
+            raise
+        try:
+            self.state = make_state(settings)
+        except BaseException:
+            self._socket.close()
+            self._lock.release()
+            raise
+        self.url = _url(self._socket, host)
+        self._web = _WebServer(
+            uvicorn.Config(
+                create_app(self.state),
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+            )
+        )
+
+    def run(self, on_ready: Callable[[str], None]) -> None:
+        """Serve until `stop`; then end every child process and close the database."""
+
+        def started() -> None:
+            self.state.start(self.url)
+            on_ready(self.url)
+
+        self._web.on_started = started
+        try:
+            self._web.run(sockets=[self._socket])
+        finally:
+            self.state.stop()
+            self._socket.close()
+            self._lock.release()
+
+    def stop(self, *, now: bool = False) -> None:
+        """End `run`, from any thread or signal handler; `now` does not wait for open requests."""
+        self._web.should_exit = True
+        self._web.force_exit = self._web.force_exit or now
+
+
+class _WebServer(uvicorn.Server):
+    """uvicorn without its own signal handling, which would end the process before our children."""
+
+    on_started: Callable[[], None]
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.on_started()
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except (socket.gaierror, OverflowError) as error:
+        raise ConfigurationError(
+            f"cannot listen on host {host!r}, port {port}: {error}",
+            code="host_unknown",
+            hint="Use --host 127.0.0.1",
+        ) from error
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        # Listening from here on: with SO_REUSEADDR two bound sockets could share the port until one
+        # of them listens.
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        in_use = error.errno == errno.EADDRINUSE
+        raise ConfigurationError(
+            f"port {port} on {host!r} is in use already"
+            if in_use
+            else f"cannot listen on {host!r}, port {port}: {error.strerror}",
+            code="port_in_use" if in_use else "cannot_listen",
+            hint="Use another with --port, or --port 0 for any free one",
+        ) from error
+    return listener
+
+
+def _url(listener: socket.socket, host: str) -> str:
+    port = int(listener.getsockname()[1])
+    shown = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"

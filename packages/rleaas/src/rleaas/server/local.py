@@ -1,0 +1,123 @@
+"""A real server inside this process, for the quickstart and for tests."""
+
+import tempfile
+import threading
+from pathlib import Path
+from typing import Self
+
+from rlcore import PlatformTimeout, RLEaaSError, Secret
+
+from rleaas.server.listening import Listening, MakeState
+from rleaas.server.settings import ServerSettings
+from rleaas.server.state import ServerState
+
+_START_SECONDS = 30.0
+
+
+class LocalServer:
+    """A context manager: inside it, a server answers at `url`; after it, nothing of it is left.
+
+    Args:
+        data_dir: where its data is kept; without it, in a directory that goes with the server.
+        port: 0 takes any free one.
+        api_key: the bearer key that callers need; None is the open mode.
+        max_workers: how many jobs run at the same time.
+        make_state: builds the server's parts, for tests that replace some.
+    """
+
+    def __init__(
+        self,
+        data_dir: Path | None = None,
+        port: int = 0,
+        *,
+        api_key: str | None = None,
+        max_workers: int = 2,
+        make_state: MakeState = ServerState,
+    ) -> None:
+        self._data_dir = data_dir
+        self._port = port
+        self._api_key = api_key
+        self._max_workers = max_workers
+        self._make_state = make_state
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._listening: Listening | None = None
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+
+    @property
+    def url(self) -> str:
+        """Where the server answers."""
+        return self._running().url
+
+    @property
+    def state(self) -> ServerState:
+        """The server's parts."""
+        return self._running().state
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start, and return when the server answers.
+
+        Raises:
+            ConfigurationError: the port or the data directory is taken.
+            RLEaaSError: it did not come up.
+        """
+        data = self._data_dir
+        if data is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="rleaas-")
+            data = Path(self._temporary.name)
+        settings = ServerSettings(
+            data_dir=data,
+            api_key=Secret(self._api_key) if self._api_key else None,
+            max_workers=self._max_workers,
+        )
+        try:
+            listening = Listening(settings, "127.0.0.1", self._port, make_state=self._make_state)
+        except BaseException:
+            self._clean()
+            raise
+        self._listening = listening
+        ready = threading.Event()
+
+        def run() -> None:
+            try:
+                listening.run(lambda _: ready.set())
+            except BaseException as error:  # told to whoever waits for the start, or to `stop`
+                self._failure = error
+            finally:
+                ready.set()
+
+        self._thread = threading.Thread(target=run, name="rleaas-server", daemon=True)
+        self._thread.start()
+        if not ready.wait(_START_SECONDS):
+            self.stop()
+            raise PlatformTimeout(f"the server did not start within {_START_SECONDS:g} s")
+        if self._failure is not None:
+            failure = self._failure
+            self._clean()
+            raise RLEaaSError("the server did not start") from failure
+
+    def stop(self) -> None:
+        """Stop, with every process that the server has started."""
+        if self._listening is not None:
+            self._listening.stop()
+        if self._thread is not None:
+            self._thread.join()
+        self._listening = self._thread = None
+        self._clean()
+
+    def _running(self) -> Listening:
+        if self._listening is None:
+            raise RLEaaSError("the local server is not running", hint="Use it inside `with`")
+        return self._listening
+
+    def _clean(self) -> None:
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None

@@ -1,0 +1,141 @@
+"""What requests may say: one class per body, and what holds for all of them."""
+
+import difflib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, cast
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from rleaas.server.rules.json_values import problem_with
+from rleaas.server.rules.lifecycle import ReportType
+
+JsonObject = dict[str, object]
+Count = Annotated[int, Field(gt=0, le=10**9)]
+Seed = Annotated[int, Field(ge=0, lt=2**32)]
+MAX_EPISODES = 100_000
+
+
+class Body(BaseModel):
+    """A JSON object of known fields, without numbers or texts that JSON cannot carry."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _readable(cls, given: object) -> object:
+        if not isinstance(given, dict):
+            return given
+        fields = cast("JsonObject", given)
+        problem = problem_with(fields)
+        if problem:
+            raise ValueError(problem)
+        for name in fields:
+            if name not in cls.model_fields:
+                near = difflib.get_close_matches(name, cls.model_fields, n=1)
+                advice = f"did you mean {near[0]!r}?" if near else _known(cls.model_fields)
+                raise ValueError(f"unknown field {name!r}; {advice}")
+        return fields
+
+
+class CreateEnvironment(Body):
+    """The published fields of an environment, and `kwargs` for the maker of its source."""
+
+    name: str
+    description: str = Field("", max_length=2000)
+    source: str | None = Field(None, max_length=1000)
+    kwargs: JsonObject | None = None
+    config: JsonObject | None = None
+    vertical: str | None = None
+    category: str | None = None
+    domain: str | None = None
+    tags: list[str] | None = None
+    tools: list[JsonObject | str] | None = None
+    scenarios: list[JsonObject | str] | None = None
+    verifiers: list[JsonObject | str] | None = None
+    simulations: list[JsonObject | str] | None = None
+    owner: str | None = None
+    sdk: str | None = None
+    compute: str | None = None
+    license: str | None = None
+    infrastructure: JsonObject | None = None
+    infra: JsonObject | None = None
+    verifier_configs: JsonObject | None = None
+    repo: JsonObject | None = None
+    metadata: JsonObject | None = None
+
+
+class UpdateEnvironment(Body):
+    """A new name, a new config, or both."""
+
+    name: str | None = None
+    config: JsonObject | None = None
+
+
+class StartTraining(Body):
+    """A training request; the published model's other fields are known, to be refused by name."""
+
+    algorithm: str = "PPO"
+    num_episodes: Count = 100
+    max_steps: Count = 1000
+    config: JsonObject | None = None
+    model: str | None = None
+    run_name: str | None = None
+    seed: Seed | None = None
+    environment_version: Count | None = None
+    environment_name: str | None = None
+    category: str | None = None
+    resume_from_checkpoint: str | None = None
+    scenario_id: str | None = None
+    verifier_ids: list[str] | None = None
+    verifier_id: str | None = None
+    verifier_conditions: list[JsonObject] | None = None
+    verifier_config: JsonObject | None = None
+    dataset_url: str | None = None
+    actions: list[str] | None = None
+
+
+class StartEvaluation(Body):
+    """An evaluation of a checkpoint over seeds: listed, or counted from `base_seed`."""
+
+    agent_checkpoint_id: str
+    environment_name: str | None = None
+    environment_version: Count | None = None
+    seeds: list[Seed] | None = Field(None, min_length=1, max_length=MAX_EPISODES)
+    episodes: int | None = Field(None, gt=0, le=MAX_EPISODES)
+    base_seed: Seed = 0
+    max_episode_steps: Count | None = None
+    success_threshold: float | None = None
+    deterministic: bool = True
+    name: str | None = None
+    purpose: str = "evaluation"
+
+
+class StartRollouts(StartEvaluation):
+    """The published form of an evaluation; its other forms are known, to be refused by name."""
+
+    agent_checkpoint_id: str = ""
+    max_steps: Count | None = None
+    scenario_suite_id: str | None = None
+    verifier_ids: list[str] | None = None
+    comparison: bool = False
+    agent_checkpoints: list[str] | None = None
+
+
+class Report(Body):
+    """One thing that a worker tells about its job."""
+
+    type: ReportType
+    at: datetime | None = None
+    data: JsonObject = Field(default_factory=dict[str, object])
+
+
+class Reports(Body):
+    """A batch of reports; a batch that comes twice, with the same `seq`, counts once."""
+
+    seq: int = Field(ge=1, le=2**53)
+    reports: list[Report] = Field(max_length=10_000)
+
+
+def _known(fields: Mapping[str, object]) -> str:
+    return f"the fields are {', '.join(sorted(fields))}"

@@ -1,0 +1,113 @@
+"""What a request for work means, and which requests this build refuses by name."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from rlcore import ConfigurationError
+
+from rleaas.training.config import TrainingConfig, validate_training_config
+
+DEFAULT_EPISODES = 20
+_SEED_LIMIT = 2**32
+
+_NOT_IN_TRAINING = {
+    "scenario_id": "scenarios in training are",
+    "verifier_ids": "verifiers in training are",
+    "verifier_id": "verifiers in training are",
+    "verifier_conditions": "verifiers in training are",
+    "verifier_config": "verifiers in training are",
+    "dataset_url": "training from a dataset is",
+    "actions": "a restricted action list is",
+}
+_NOT_IN_EVALUATION = {
+    "scenario_suite_id": "scenario suites are",
+    "verifier_ids": "verifiers in evaluations are",
+    "comparison": "comparisons are",
+    "agent_checkpoints": "comparisons are",
+}
+
+
+def require_trainable(request: Mapping[str, object]) -> None:
+    """Refuse what training cannot do yet, instead of leaving it out silently.
+
+    Raises:
+        ConfigurationError: naming the field, with code `not_available`.
+    """
+    _require_absent(request, _NOT_IN_TRAINING)
+
+
+def require_evaluable(request: Mapping[str, object]) -> None:
+    """Refuse what evaluations cannot do yet.
+
+    Raises:
+        ConfigurationError: naming the field, with code `not_available`.
+    """
+    _require_absent(request, _NOT_IN_EVALUATION)
+
+
+def training_config(
+    algorithm: str,
+    num_episodes: int,
+    max_steps: int,
+    config: Mapping[str, object] | None,
+    seed: int | None,
+) -> TrainingConfig:
+    """The checked request; a `seed` beside the config must not contradict the one inside.
+
+    Raises:
+        ConfigurationError: the first thing that is wrong, by name.
+    """
+    given = dict(config or {})
+    inside = given.get("seed")
+    if seed is not None:
+        if inside is not None and inside != seed:
+            raise ConfigurationError(
+                f"seed {seed!r} contradicts config.seed {inside!r}",
+                code="invalid_training_config",
+                hint="Give the seed once",
+            )
+        given["seed"] = seed
+    return validate_training_config(algorithm, num_episodes, max_steps, given)
+
+
+def evaluation_seeds(
+    seeds: Sequence[int] | None, episodes: int | None, base_seed: int
+) -> list[int]:
+    """One seed for each episode: those listed, or as many as asked for, counted from the base.
+
+    Raises:
+        ConfigurationError: a seed is listed twice, or both forms are given and disagree.
+    """
+    if seeds is None:
+        last = base_seed + (episodes or DEFAULT_EPISODES)
+        if last > _SEED_LIMIT:
+            raise ConfigurationError(
+                f"base_seed {base_seed} leaves no room below 2**32 for {last - base_seed} seeds",
+                code="invalid_evaluation",
+                hint="Use a smaller base_seed",
+            )
+        return list(range(base_seed, last))
+    if episodes is not None and episodes != len(seeds):
+        raise ConfigurationError(
+            f"{len(seeds)} seeds and episodes={episodes} contradict each other",
+            code="invalid_evaluation",
+            hint="Give one of the two",
+        )
+    repeated = [seed for seed, times in Counter(seeds).items() if times > 1]
+    if repeated:
+        raise ConfigurationError(
+            f"seed {repeated[0]} is listed more than once",
+            code="invalid_evaluation",
+            hint="The same seed gives the same episode; list each once",
+        )
+    return list(seeds)
+
+
+def _require_absent(request: Mapping[str, object], unavailable: Mapping[str, str]) -> None:
+    for field, what in unavailable.items():
+        if request.get(field):
+            raise ConfigurationError(
+                f"{field}: {what} not available yet in this build",
+                code="not_available",
+                hint=f"Leave {field!r} out",
+            )

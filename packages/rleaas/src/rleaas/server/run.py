@@ -1,0 +1,109 @@
+"""Running the server in the foreground until it is told to stop."""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from rlcore import Error
+from rlcore.environ import snapshot
+
+from rleaas.server.listening import Listening
+from rleaas.server.settings import (
+    ServerSettings,
+    default_data_dir,
+    require_safe_host,
+    server_api_key,
+)
+
+
+def serve(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    data_dir: Path | None = None,
+    api_key: str | None = None,
+    allow_public: bool = False,
+    max_workers: int = 2,
+    on_ready: Callable[[str], None] | None = None,
+    stop: threading.Event | None = None,
+) -> int:
+    """Serve until SIGINT, SIGTERM or `stop`, then end with all child processes.
+
+    Args:
+        host: where to listen; other machines are only let in with a key or `allow_public`.
+        port: 0 takes any free one.
+        data_dir: the directory of the database, checkpoints and logs.
+        api_key: the bearer key that callers need; else `RLEAAS_SERVER_API_KEY`, else none.
+        allow_public: listen on a public host without a key.
+        max_workers: how many jobs run at the same time.
+        on_ready: called with the URL when the server answers; without it, the URL and the data
+            directory are written to standard output.
+        stop: ends the server when it is set.
+
+    Returns:
+        The exit status: 0 after a clean stop, 1 when the server could not start (the reason is on
+        standard error).
+    """
+    data = default_data_dir() if data_dir is None else data_dir
+    try:
+        key = server_api_key(api_key, snapshot())
+        require_safe_host(host, has_key=key is not None, allow_public=allow_public)
+        settings = ServerSettings(data_dir=data, api_key=key, max_workers=max_workers)
+        listening = Listening(settings, host, port)
+    except Error as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+
+    def announce(url: str) -> None:
+        sys.stdout.write(f"rleaas listens on {url}\nits data is in {data}\n")
+        sys.stdout.flush()
+
+    with _stopped_by_signals(listening), _stopped_by(stop, listening):
+        listening.run(on_ready or announce)
+    return 0
+
+
+@contextmanager
+def _stopped_by_signals(listening: Listening) -> Generator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        listening.stop(now=asked)  # asked twice, it does not wait for open requests
+        asked = True
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _stopped_by(stop: threading.Event | None, listening: Listening) -> Generator[None]:
+    if stop is None:
+        yield
+        return
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.is_set():
+            if stop.wait(0.1):
+                listening.stop()
+                return
+
+    watcher = threading.Thread(target=watch, name="rleaas-stop", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()

@@ -1,0 +1,64 @@
+"""What an operator decides about a server, settled before it starts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+from platformdirs import user_data_path
+from rlcore import ConfigurationError, Secret
+
+API_KEY_VARIABLE = "RLEAAS_SERVER_API_KEY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """Where the data is, who may ask, and how much runs at once.
+
+    Attributes:
+        data_dir: the directory of the database, the checkpoints and the logs.
+        api_key: the bearer key that callers need; None is the open mode.
+        max_workers: how many jobs run at the same time.
+        ready_timeout: seconds that an environment may take to come up.
+    """
+
+    data_dir: Path
+    api_key: Secret | None = None
+    max_workers: int = 2
+    ready_timeout: float = 60.0
+
+
+def default_data_dir() -> Path:
+    """The directory that belongs to this user."""
+    return user_data_path("rleaas", appauthor=False)
+
+
+def server_api_key(argument: str | None, environ: Mapping[str, str]) -> Secret | None:
+    """The key that callers need: the argument, else `RLEAAS_SERVER_API_KEY`; empty is none."""
+    text = argument or environ.get(API_KEY_VARIABLE)
+    return Secret(text) if text else None
+
+
+def require_safe_host(host: str, *, has_key: bool, allow_public: bool) -> None:
+    """Refuse to be reachable from other machines without a key, unless that is wanted.
+
+    Raises:
+        ConfigurationError: the host is not a loopback one and nothing protects the server.
+    """
+    if has_key or allow_public or is_loopback(host):
+        return
+    raise ConfigurationError(
+        f"host {host!r} would open this server to other machines without a key",
+        code="public_without_key",
+        hint=f"Set {API_KEY_VARIABLE}, or allow it explicitly, or use 127.0.0.1",
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the host."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,78 @@
+"""The parts of a running server, put together in one place."""
+
+from rlcore import contract_digest
+
+from rleaas.server.checkpoint_files import CheckpointFiles
+from rleaas.server.children import Children
+from rleaas.server.envhost.host import EnvironmentHost, Inspect
+from rleaas.server.envhost.inspection import served_contract
+from rleaas.server.envhost.process import Launcher, ProcessLauncher
+from rleaas.server.job_logs import JobLogs
+from rleaas.server.jobs.commands import WorkerCommand, worker_command
+from rleaas.server.jobs.scheduler import Patience, Scheduler
+from rleaas.server.keys import ServerKeys
+from rleaas.server.rules import lifecycle
+from rleaas.server.settings import ServerSettings
+from rleaas.server.store import environments
+from rleaas.server.store.database import Database
+
+
+class ServerState:
+    """Everything that the routes use; `start` before the first request, `stop` after the last."""
+
+    def __init__(
+        self,
+        settings: ServerSettings,
+        *,
+        launcher: Launcher | None = None,
+        inspect: Inspect = served_contract,
+        command: WorkerCommand = worker_command,
+        patience: Patience | None = None,
+    ) -> None:
+        data = settings.data_dir
+        data.mkdir(parents=True, exist_ok=True)
+        self.settings = settings
+        self.keys = ServerKeys(data / "server.key")
+        self.database = Database(data / "rleaas.db")
+        self.database.migrate()
+        self.logs = JobLogs(data / "logs" / "jobs")
+        self.files = CheckpointFiles(data / "checkpoints")
+        self._children = Children()
+        self.envhost = EnvironmentHost(
+            self.database,
+            launcher or ProcessLauncher(self._children),
+            inspect,
+            contract_digest,
+            self.keys,
+            data / "logs" / "environments",
+            ready_timeout=settings.ready_timeout,
+        )
+        self.scheduler = Scheduler(
+            self.database,
+            self._children,
+            self.logs,
+            self.keys,
+            command=command,
+            max_workers=settings.max_workers,
+            patience=patience,
+        )
+
+    def start(self, url: str) -> None:
+        """Take up the work that is there; `url` is where workers reach the server."""
+        with self.database.write() as session:
+            environments.forget_processes(session)
+        with self.database.read() as session:
+            waiting = environments.page(
+                session, status=lifecycle.REGISTERED, vertical=None, after=0, limit=None
+            )
+        for row in waiting:
+            if row.latest.source is not None:
+                self.envhost.start_soon(row.latest.id)
+        self.scheduler.start(url)
+
+    def stop(self) -> None:
+        """End every worker and every environment process, then close the database."""
+        self.scheduler.stop()
+        self.envhost.close()
+        self._children.close()
+        self.database.close()

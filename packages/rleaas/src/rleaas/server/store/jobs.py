@@ -1,0 +1,200 @@
+"""Training jobs and evaluations in the database."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from rlcore import CheckpointNotFound, ConflictError, EvaluationNotFound, TrainingJobNotFound
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from rleaas.server.rules import lifecycle
+from rleaas.server.store import events
+from rleaas.server.store.tables import (
+    CheckpointRow,
+    IdempotencyRow,
+    JobRow,
+    JsonObject,
+    VersionRow,
+)
+
+TRAINING = "training"
+EVALUATION = "evaluation"
+_PREFIX = {TRAINING: "job_", EVALUATION: "eval_"}
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyKey:
+    """The client's own name for one create request, and the digest of what it asked."""
+
+    scope: str
+    key: str
+    body_digest: str
+
+
+def find(session: Session, kind: str, job_id: str) -> JobRow:
+    """The training job or evaluation with this id.
+
+    Raises:
+        TrainingJobNotFound, EvaluationNotFound: there is none of that kind.
+    """
+    row = session.get(JobRow, job_id)
+    if row is None or row.kind != kind:
+        raise (TrainingJobNotFound if kind == TRAINING else EvaluationNotFound)(job_id)
+    return row
+
+
+def create(
+    session: Session,
+    kind: str,
+    version: VersionRow,
+    request: JsonObject,
+    *,
+    name: str | None,
+    idempotency: IdempotencyKey | None,
+) -> JobRow:
+    """Add a pending job, or give back the one that the same idempotency key made before.
+
+    Raises:
+        ConflictError: the key was used for a different request.
+    """
+    earlier = _made_before(session, kind, idempotency)
+    if earlier is not None:
+        return earlier
+    now = datetime.now(UTC)
+    row = JobRow(
+        id=_PREFIX[kind] + secrets.token_hex(6),
+        kind=kind,
+        version=version,
+        name=name,
+        status=lifecycle.PENDING,
+        request=request,
+        progress=0,
+        results={},
+        last_seq=0,
+        created_at=now,
+        checkpoints=[],
+    )
+    session.add(row)
+    if idempotency is not None:
+        session.add(
+            IdempotencyRow(
+                scope=idempotency.scope,
+                key=idempotency.key,
+                body_digest=idempotency.body_digest,
+                resource_id=row.id,
+                created_at=now,
+            )
+        )
+    events.add(session, subject(row), "created", request)
+    session.flush()
+    return row
+
+
+def subject(row: JobRow) -> str:
+    """How events name the job."""
+    return f"job:{row.id}"
+
+
+def page(
+    session: Session,
+    kind: str,
+    *,
+    status: str | None = None,
+    before: tuple[datetime, str] | None = None,
+    limit: int | None = None,
+) -> Sequence[JobRow]:
+    """Jobs of one kind, newest first, those older than `before`."""
+    query = select(JobRow).where(JobRow.kind == kind)
+    if status is not None:
+        query = query.where(JobRow.status == status)
+    if before is not None:
+        at, job_id = before
+        query = query.where(
+            (JobRow.created_at < at) | ((JobRow.created_at == at) & (JobRow.id < job_id))
+        )
+    query = query.order_by(JobRow.created_at.desc(), JobRow.id.desc()).limit(limit)
+    return session.scalars(query).all()
+
+
+def oldest_pending(session: Session) -> JobRow | None:
+    """The job whose turn it is."""
+    return session.scalar(
+        select(JobRow)
+        .where(JobRow.status == lifecycle.PENDING)
+        .order_by(JobRow.created_at, JobRow.id)
+        .limit(1)
+    )
+
+
+def unfinished(session: Session) -> Sequence[JobRow]:
+    """Jobs that some worker should be busy with."""
+    return session.scalars(select(JobRow).where(JobRow.status == lifecycle.RUNNING)).all()
+
+
+def finish(session: Session, row: JobRow, status: str, error: str | None = None) -> None:
+    """End a job; one that has ended already stays as it is."""
+    if row.status in lifecycle.TERMINAL:
+        return
+    row.status = status
+    row.error = error
+    row.completed_at = datetime.now(UTC)
+    events.add(session, subject(row), status, {"error": error} if error else {})
+    session.flush()
+
+
+def find_checkpoint(session: Session, checkpoint_id: str) -> CheckpointRow:
+    """The checkpoint with this id; `ckpt_<job>_final` is the job's last one.
+
+    Raises:
+        CheckpointNotFound: there is none.
+    """
+    row = session.get(CheckpointRow, checkpoint_id)
+    if row is None and checkpoint_id.endswith("_final"):
+        job_id = checkpoint_id.removeprefix("ckpt_").removesuffix("_final")
+        job = session.get(JobRow, job_id)
+        if job is not None and job.checkpoints:
+            row = job.checkpoints[-1]
+    if row is None:
+        raise CheckpointNotFound(checkpoint_id)
+    return row
+
+
+def forget(session: Session, job_ids: Sequence[str]) -> None:
+    """Drop the idempotency keys of jobs that are about to be deleted."""
+    session.execute(delete(IdempotencyRow).where(IdempotencyRow.resource_id.in_(job_ids)))
+
+
+def of_environment(session: Session, environment_id: int) -> Sequence[JobRow]:
+    """Every job that used any version of the environment."""
+    return session.scalars(
+        select(JobRow)
+        .join(VersionRow, VersionRow.id == JobRow.version_id)
+        .where(VersionRow.environment_id == environment_id)
+    ).all()
+
+
+def _made_before(session: Session, kind: str, asked: IdempotencyKey | None) -> JobRow | None:
+    if asked is None:
+        return None
+    row = session.get(IdempotencyRow, (asked.scope, asked.key))
+    if row is None:
+        return None
+    if row.body_digest != asked.body_digest:
+        raise ConflictError(
+            f"the idempotency key {asked.key!r} was used for a different request",
+            code="idempotency_conflict",
+            hint="Use a new key for a new request",
+        )
+    return find(session, kind, row.resource_id)
+
+
+def request_cancel(session: Session, row: JobRow) -> None:
+    """Note that the job should end; one that nobody has begun ends now."""
+    if row.cancel_requested_at is None:
+        row.cancel_requested_at = datetime.now(UTC)
+        events.add(session, subject(row), "cancel_requested", {})
+    if row.status == lifecycle.PENDING:
+        finish(session, row, lifecycle.CANCELLED)
+    session.flush()
