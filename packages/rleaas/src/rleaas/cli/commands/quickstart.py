@@ -53,9 +53,11 @@ def quickstart(
     anything fails, or if platform and local results differ.
     """
     from rleaas.quickstart.journey import conclude, travel
+    from rleaas.quickstart.needs import check_installed
     from rleaas.quickstart.platform import platform
     from rleaas.quickstart.shown import Shown
 
+    check_installed()
     plan = Plan(episodes=episodes, seeds=tuple(range(seeds)), out=out, data=data, base_url=base_url)
     shown = Shown(stderr() if as_json else stdout())
     with terminated_like_interrupted():
