@@ -1,0 +1,146 @@
+"""Free-form metadata: environment metadata, info dictionaries and reset options as messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, cast
+
+from rlcore import InvalidValueError
+
+from rlmesh.codec.plain import plain
+from rlmesh.spaces.coerce import shown
+from rlmesh.wire.spaces.v1.spaces_pb2 import MetaMap, MetaValue
+
+INT64: Final = range(-(2**63), 2**63)
+DEPTH: Final = 90  # messages within one another; every reader stops at 100, and some are around us
+MAP_DEPTH: Final = 3  # a map, its entry, the value
+LIST_DEPTH: Final = 2  # a list, the item
+
+
+class InvalidMetadataError(InvalidValueError, TypeError):
+    """A value that metadata cannot carry."""
+
+    default_code = "invalid_metadata"
+
+
+def encode_meta(metadata: Mapping[str, object]) -> MetaMap:
+    """Return the message that carries a mapping.
+
+    Carried as they are: None, booleans, 64-bit integers, floats, strings, bytes, and lists and
+    string-keyed dictionaries of them. Arrays and tuples become lists, scalars of frameworks
+    Python's own, named tuples dictionaries, enum members their values.
+
+    Raises:
+        InvalidMetadataError: something else is in it; `path` says where.
+    """
+    message = MetaMap()
+    if metadata:
+        _put_entries(message, metadata, "$", MAP_DEPTH)
+    return message
+
+
+def decode_meta(message: MetaMap) -> dict[str, Any]:  # Any: whatever the writer wrote
+    """Return the mapping that a message carries, its keys sorted."""
+    entries = message.entries
+    if not entries:
+        return {}
+    return {key: _take(entries[key]) for key in sorted(entries)}
+
+
+def _take(message: MetaValue) -> Any:  # Any: as above
+    kind = message.WhichOneof("kind")
+    if kind is None or kind == "null":
+        return None
+    if kind == "list":
+        return [_take(item) for item in message.list.items]
+    if kind == "map":
+        return decode_meta(message.map)
+    return getattr(message, kind)
+
+
+def _put(message: MetaValue, value: object, path: str, depth: int) -> None:
+    writer = _WRITERS.get(type(value))
+    if writer is None:
+        value = plain(value)
+        writer = _WRITERS.get(type(value))
+        if writer is None:
+            raise _refused(path, f"is {shown(value)}")
+    writer(message, value, path, depth)
+
+
+def _put_entries(message: MetaMap, metadata: Mapping[str, object], path: str, depth: int) -> None:
+    if depth > DEPTH:
+        raise _refused(path, "is nested too deeply, perhaps in itself")
+    entries = message.entries
+    for key, value in metadata.items():
+        if type(key) is not str and not isinstance(cast("object", key), str):
+            raise _refused(path, f"has the key {shown(key)}, which is no string")
+        try:
+            entry = entries[key]
+        except ValueError as error:
+            raise _refused(path, f"has the key {shown(key)}, which is not UTF-8") from error
+        _put(entry, value, f"{path}.{key}", depth)
+
+
+def _put_none(message: MetaValue, value: object, path: str, depth: int) -> None:
+    pass  # a value without an arm is None
+
+
+def _put_bool(message: MetaValue, value: bool, path: str, depth: int) -> None:
+    message.boolean = value
+
+
+def _put_int(message: MetaValue, value: int, path: str, depth: int) -> None:
+    if value not in INT64:
+        raise _refused(path, f"is {value}, which is no 64-bit integer")
+    message.integer = value
+
+
+def _put_float(message: MetaValue, value: float, path: str, depth: int) -> None:
+    message.number = value
+
+
+def _put_text(message: MetaValue, value: str, path: str, depth: int) -> None:
+    try:
+        message.text = value
+    except ValueError as error:
+        raise _refused(path, f"cannot be written as UTF-8: {shown(value)}") from error
+
+
+def _put_bytes(message: MetaValue, value: bytes, path: str, depth: int) -> None:
+    message.data = value
+
+
+def _put_list(message: MetaValue, value: list[object], path: str, depth: int) -> None:
+    if depth + LIST_DEPTH > DEPTH:
+        raise _refused(path, "is nested too deeply, perhaps in itself")
+    message.list.SetInParent()
+    add = message.list.items.add
+    for index, item in enumerate(value):
+        _put(add(), item, f"{path}[{index}]", depth + LIST_DEPTH)
+
+
+def _put_map(message: MetaValue, value: dict[str, object], path: str, depth: int) -> None:
+    message.map.SetInParent()
+    _put_entries(message.map, value, path, depth + MAP_DEPTH)
+
+
+def _refused(path: str, what: str) -> InvalidMetadataError:
+    return InvalidMetadataError(
+        f"metadata cannot carry the value at {path}: it {what}",
+        path=path,
+        hint="`rlmesh.sanitize_metadata` makes any mapping fit.",
+    )
+
+
+# Any: each writer is only called with the type beside it.
+_WRITERS: Final[Mapping[type, Callable[[MetaValue, Any, str, int], None]]] = {
+    type(None): _put_none,
+    bool: _put_bool,
+    int: _put_int,
+    float: _put_float,
+    str: _put_text,
+    bytes: _put_bytes,
+    list: _put_list,
+    dict: _put_map,
+}

@@ -1,0 +1,155 @@
+"""Metadata codec: strict, and lenient, which makes any mapping fit the same way every time."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from collections.abc import Mapping, Set
+from pathlib import PurePath
+from typing import Any, Final, SupportsFloat, cast
+
+from rlmesh.codec.meta_messages import (
+    DEPTH,
+    INT64,
+    LIST_DEPTH,
+    MAP_DEPTH,
+    InvalidMetadataError,
+    decode_meta,
+    encode_meta,
+)
+from rlmesh.codec.plain import REFUSED, plain
+from rlmesh.spaces.coerce import shown
+from rlmesh.wire.spaces.v1.spaces_pb2 import MetaMap
+
+__all__ = [
+    "InvalidMetadataError",
+    "decode_meta",
+    "encode_meta",
+    "encode_meta_lenient",
+    "sanitize_metadata",
+]
+
+LONGEST: Final = 4096  # characters of an object's text
+
+
+def sanitize_metadata(info: Mapping[Any, object]) -> dict[str, Any]:  # Any: any mapping fits
+    """Return the mapping with everything in a form that metadata carries.
+
+    What has no form of its own becomes text: integers beyond 64 bits, complex numbers, objects.
+    Dates become ISO strings, sets sorted lists, dataclasses dictionaries, keys strings.
+
+    Raises:
+        InvalidMetadataError: it is no mapping, or holds itself; `path` says where.
+    """
+    if not isinstance(cast("object", info), Mapping):
+        raise InvalidMetadataError(f"{shown(info)} is no mapping, so it is no metadata")
+    return _Sanitizer(refuse_cycles=True).mapping(info, "$", MAP_DEPTH)
+
+
+def encode_meta_lenient(info: object) -> tuple[MetaMap, list[str]]:
+    """Return the message that carries an info, whatever is in it.
+
+    Returns:
+        The message, and the paths of what could not be carried as it was. An info that is no
+        mapping is carried under the key `info`.
+    """
+    try:
+        return encode_meta(cast("Mapping[str, object]", info)), []
+    except (InvalidMetadataError, AttributeError):
+        pass  # only odd infos pay for the second pass
+    sanitizer = _Sanitizer(refuse_cycles=False)
+    if isinstance(info, Mapping):
+        clean = sanitizer.mapping(cast("Mapping[object, object]", info), "$", MAP_DEPTH)
+        return encode_meta(clean), sanitizer.changed
+    return encode_meta(sanitizer.mapping({"info": info}, "$", MAP_DEPTH)), ["$"]
+
+
+class _Sanitizer:
+    def __init__(self, refuse_cycles: bool) -> None:
+        self.changed: list[str] = []
+        self._refuse_cycles = refuse_cycles
+        self._open: set[int] = set()
+
+    def mapping(
+        self, value: Mapping[Any, object], path: str, depth: int
+    ) -> dict[str, Any]:  # Any: of the vocabulary
+        clean: dict[str, Any] = {}
+        for key, child in list(value.items()):
+            name = self._text(key if isinstance(key, str) else _text_of(key), path)
+            if not isinstance(key, str):
+                self.changed.append(f"{path}.{name}")
+            clean[name] = self._clean(child, f"{path}.{name}", depth)
+        return clean
+
+    def _clean(self, value: object, path: str, depth: int) -> object:
+        own = plain(value)
+        if own is REFUSED and value is not None:
+            self.changed.append(path)
+            own = _nearest(value)
+        match own:
+            case None | bool() | float() | bytes():
+                return own
+            case int():
+                return own if own in INT64 else self._changed(str(own), path)
+            case str():
+                return self._text(own, path)
+            case _:
+                return self._container(value, own, path, depth)
+
+    def _container(self, value: object, own: object, path: str, depth: int) -> object:
+        if id(value) in self._open:
+            if self._refuse_cycles:
+                raise InvalidMetadataError(f"the value at {path} holds itself", path=path)
+            return self._changed("<itself>", path)
+        if depth + MAP_DEPTH > DEPTH:
+            return self._changed(shown(value), path)
+        self._open.add(id(value))
+        try:
+            if isinstance(own, dict):
+                entries = cast("dict[object, object]", own)
+                return self.mapping(entries, path, depth + MAP_DEPTH)
+            items = enumerate(cast("list[object]", own))
+            return [self._clean(item, f"{path}[{i}]", depth + LIST_DEPTH) for i, item in items]
+        finally:
+            self._open.discard(id(value))
+
+    def _text(self, text: str, path: str) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return self._changed(text.encode(errors="backslashreplace").decode(), path)
+        return text
+
+    def _changed(self, text: str, path: str) -> str:
+        if path not in self.changed[-1:]:
+            self.changed.append(path)
+        return text
+
+
+def _nearest(value: object) -> object:
+    """Return the builtin value nearest to one that is none."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Set):
+        return sorted(cast("Set[object]", value), key=_text_of)
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    if isinstance(value, SupportsFloat) and not isinstance(value, PurePath):
+        try:
+            return float(value)
+        except Exception:  # a foreign __float__ may raise anything; there is still its text
+            return _text_of(value)
+    return _text_of(value)
+
+
+def _text_of(value: object) -> str:
+    """Return an object's text, or its class where the text would be its address in memory."""
+    kind = type(value)
+    named = cast("type", value) if isinstance(value, type) or callable(value) else kind
+    addressed = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
+    if addressed or callable(value):
+        return f"<{named.__module__}.{getattr(named, '__qualname__', kind.__qualname__)}>"
+    try:
+        return str(value)[:LONGEST]
+    except Exception:  # a foreign __str__ may raise anything; there is still its class
+        return f"<{kind.__module__}.{kind.__qualname__}>"
