@@ -1,23 +1,21 @@
 """The baseline that samples the action space, reproducibly for every episode seed."""
 
-from typing import Any, Protocol, cast
+from typing import Any
 
 from rlcore import ConfigurationError, Error
 
 from rlmesh.models.context import PredictContext
+from rlmesh.models.conversion import to_numpy
 from rlmesh.models.seeds import predict_seed
 from rlmesh.spaces import Space, from_gymnasium_space
 
 
-class _Sampled(Protocol):
-    """A space as far as sampling needs it."""
-
-    def seed(self, seed: int) -> object: ...
-    def sample(self) -> Any: ...  # Any: an action
-
-
 class RandomPolicy:
-    """Samples actions of one space; two episodes with one seed get the same actions."""
+    """Samples actions of one space; two episodes with one seed get the same actions.
+
+    Raises:
+        ConfigurationError: the space is of a kind that cannot be sampled here.
+    """
 
     name = "RANDOM_SAMPLE"
 
@@ -29,18 +27,16 @@ class RandomPolicy:
         seed = context["episode_seed"]
         if context["predict_index"] == 0 and seed is not None:
             self._space.seed(predict_seed(seed, 0))
-        return self._space.sample()
+        return to_numpy(self._space.sample())
 
 
-def _own(action_space: object) -> _Sampled:
-    """A sampler of our own, so that seeding it leaves the environment's alone."""
+def _own(action_space: Any) -> Space:  # Any: gymnasium's or ours
+    """A space of our own, so that seeding it leaves the environment's generator alone."""
     if isinstance(action_space, Space):
-        converted: object = action_space
-    else:
-        try:
-            converted = from_gymnasium_space(action_space)
-        except (Error, TypeError, ValueError) as error:
-            raise ConfigurationError(
-                f"RANDOM_SAMPLE cannot sample {action_space!r}: {error}"
-            ) from error
-    return cast("_Sampled", converted)
+        return action_space.spec
+    try:
+        return from_gymnasium_space(action_space)
+    except (Error, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"RANDOM_SAMPLE cannot sample {action_space!r}: {error}"
+        ) from error

@@ -104,7 +104,9 @@ class LocalEnv:
     def _describe(self) -> None:
         try:
             contract = contract_of(self.env)
-            codec = compile_codec(from_gymnasium_space(self.action_space), backend=NUMPY)
+            codec = compile_codec(
+                from_gymnasium_space(self.action_space), backend=NUMPY, strict_nan=True
+            )
         except (Error, TypeError, ValueError, AttributeError) as error:
             self.advisories = (
                 f"{type(self.env).__name__} has no contract, so this record has no identity: "

@@ -1,0 +1,243 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from rlcore import (
+    CallTimeout,
+    EnvironmentException,
+    RunFailed,
+    RunInterrupted,
+    SessionClosed,
+)
+from rlmesh.models.numpy_model import Model
+from rlmesh.runs.hooks import RunHooks
+from rlmesh.runs.results import EpisodeResult, RunResult
+from rlmesh.runs.run import run
+
+RIGHT = Model(lambda observation: 1)
+
+
+def raising(error: BaseException, *, seed: int, step: int) -> Callable[[int | None, int], None]:
+    def on_step(at_seed: int | None, at_step: int) -> None:
+        if (at_seed, at_step) == (seed, step):
+            raise error
+
+    return on_step
+
+
+def outcomes(result: object) -> list[str]:
+    assert isinstance(result, RunResult)
+    return [episode.outcome.value for episode in result.episodes]
+
+
+def test_a_crash_costs_one_episode_its_score_and_the_run_goes_on(corridor: Any) -> None:
+    env = corridor(on_step=raising(ZeroDivisionError("torque"), seed=1, step=2))
+
+    result = run(RIGHT, env, episodes=3)
+
+    assert outcomes(result) == ["completed", "env_error", "completed"]
+    assert result.coverage == (3, 2, 1)
+    assert result.mean_reward == 3.0
+    crashed = result.episodes[1]
+    assert crashed.reward is None
+    assert crashed.steps == 1
+    assert crashed.error is not None
+    assert "'Corridor' (seed 1, step 2) raised ZeroDivisionError: torque" in crashed.error
+
+
+def test_a_reset_that_raises_costs_its_episode_only(corridor: Any) -> None:
+    def on_reset(seed: int | None) -> None:
+        if seed == 0:
+            raise OSError("no such level")
+
+    result = run(RIGHT, corridor(on_reset=on_reset), episodes=2)
+
+    assert outcomes(result) == ["env_error", "completed"]
+    assert "raised OSError: no such level" in (result.episodes[0].error or "")
+
+
+def test_an_answer_of_the_old_api_is_an_error_of_the_environment(corridor: Any) -> None:
+    class Gym21:
+        observation_space = corridor().observation_space
+        action_space = corridor().action_space
+
+        def reset(self, *, seed: int | None = None) -> Any:
+            return corridor().reset(seed=seed)
+
+        def step(self, action: int) -> Any:
+            return 0, 1.0, True, {}
+
+    result = run(RIGHT, Gym21())
+
+    assert outcomes(result) == ["env_error"]
+    assert "instead of (observation, reward, terminated" in (result.episodes[0].error or "")
+
+
+def test_a_reset_without_info_is_an_error_of_the_environment(corridor: Any) -> None:
+    result = run(RIGHT, corridor(answers=1))
+
+    assert outcomes(result) == ["env_error"]
+    assert "instead of (observation, info)" in (result.episodes[0].error or "")
+
+
+def test_a_failed_episode_never_enters_the_mean_even_after_rewards(corridor: Any) -> None:
+    env = corridor(1000, on_step=raising(RuntimeError("late"), seed=0, step=999))
+
+    result = run(RIGHT, env, episodes=1)
+
+    assert result.rewards == ()
+    assert result.episodes[0].steps == 998
+
+
+def test_more_failures_than_allowed_stop_the_run(corridor: Any) -> None:
+    def on_step(seed: int | None, step: int) -> None:
+        if seed in (1, 3):
+            raise RuntimeError("flaky")
+
+    with pytest.raises(RunFailed, match="2 episodes failed, more than max_failures=1") as caught:
+        run(RIGHT, corridor(on_step=on_step), episodes=9, max_failures=1)
+
+    assert outcomes(caught.value.partial) == ["completed", "env_error", "completed", "env_error"]
+    assert isinstance(caught.value.__cause__, EnvironmentException)
+    assert run(RIGHT, corridor(on_step=on_step), episodes=9, max_failures=2).coverage.failed == 2
+
+
+def test_ctrl_c_keeps_a_valid_partial_result(corridor: Any) -> None:
+    env = corridor(on_step=raising(KeyboardInterrupt(), seed=2, step=2))
+    ended: list[RunResult] = []
+
+    class Watch(RunHooks):
+        def on_run_end(self, result: RunResult) -> None:
+            ended.append(result)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        run(RIGHT, env, episodes=10, hooks=Watch(), close_env=True)
+
+    assert isinstance(caught.value, RunInterrupted)
+    partial = caught.value.partial
+    assert outcomes(partial) == ["completed", "completed", "cancelled"]
+    assert isinstance(partial, RunResult)
+    assert partial.coverage == (10, 2, 1)
+    assert partial.stopped == "interrupted"
+    assert RunResult.from_json(partial.to_json()) == partial
+    assert ended == [partial]
+    assert env.closed == 1
+
+
+def test_what_the_model_raises_keeps_its_type_and_brings_the_result_along(corridor: Any) -> None:
+    def predict(observation: Any, context: Any) -> int:
+        if context["episode_seed"] == 1:
+            raise LookupError("no plan")
+        return 1
+
+    env = corridor()
+    with pytest.raises(LookupError, match="no plan") as caught:
+        run(Model(predict), env, episodes=3)
+
+    assert outcomes(caught.value.__dict__["partial"]) == ["completed", "cancelled"]
+    assert caught.value.__notes__[0].endswith("was predicting for float32[1]")
+
+
+def test_what_a_hook_raises_ends_the_run_and_on_run_end_is_told(corridor: Any) -> None:
+    ended: list[RunResult] = []
+
+    class Strict(RunHooks):
+        def on_episode_end(self, result: EpisodeResult) -> None:
+            if result.index == 1:
+                raise AssertionError("enough")
+
+        def on_run_end(self, result: RunResult) -> None:
+            ended.append(result)
+            raise OSError("disk full")
+
+    with pytest.raises(AssertionError, match="enough") as caught:
+        run(RIGHT, corridor(), episodes=3, hooks=Strict())
+
+    assert [result.num_episodes for result in ended] == [2]
+    assert caught.value.__notes__ == ["on_run_end failed as well: OSError: disk full"]
+
+
+def test_a_criterion_that_raises_is_a_grader_error(corridor: Any) -> None:
+    def broken(episode: EpisodeResult) -> bool:
+        raise ValueError("unclear")
+
+    result = run(RIGHT, corridor(), episodes=1, success=broken)
+
+    assert outcomes(result) == ["grader_error"]
+    assert result.coverage.failed == 1
+    assert result.episodes[0].error == "judging success raised ValueError: unclear"
+
+
+def test_a_factory_that_raises_is_an_environment_exception() -> None:
+    def factory() -> object:
+        raise FileNotFoundError("scene.xml")
+
+    with pytest.raises(EnvironmentException, match=r"FileNotFoundError: scene\.xml") as caught:
+        run(RIGHT, factory)
+
+    assert caught.value.operation == "make"
+    assert isinstance(caught.value.__cause__, FileNotFoundError)
+
+
+def test_a_slow_remote_environment_is_a_timeout_not_a_score(corridor: Any) -> None:
+    env = corridor(on_step=raising(CallTimeout("step took over 300 s"), seed=1, step=1))
+
+    result = run(RIGHT, env, episodes=3)
+
+    assert outcomes(result) == ["completed", "timeout", "completed"]
+
+
+def test_a_lost_handle_stops_the_run_with_what_was_finished(corridor: Any) -> None:
+    def on_reset(seed: int | None) -> None:
+        if seed is not None and seed >= 1:
+            raise SessionClosed("the server went away")
+
+    with pytest.raises(RunFailed, match="the server went away") as caught:
+        run(RIGHT, corridor(on_reset=on_reset), episodes=10)
+
+    partial = caught.value.partial
+    assert outcomes(partial) == ["completed", "infra_error", "infra_error"]
+    assert isinstance(partial, RunResult)
+    assert partial.coverage == (10, 1, 2)
+    assert isinstance(caught.value.__cause__, SessionClosed)
+
+
+def test_a_lost_environment_that_the_run_made_is_made_again(corridor: Any) -> None:
+    made: list[Any] = []
+
+    def factory() -> object:
+        lost = raising(SessionClosed("gone"), seed=0, step=2) if not made else None
+        made.append(corridor(on_step=lost))
+        return made[-1]
+
+    result = run(RIGHT, factory, episodes=3)
+
+    assert outcomes(result) == ["infra_error", "completed", "completed"]
+    assert [env.closed for env in made] == [1, 1]
+
+
+def test_another_environment_behind_the_same_factory_is_noticed(corridor: Any) -> None:
+    made: list[Any] = []
+
+    def factory() -> object:
+        lost = raising(SessionClosed("gone"), seed=0, step=1) if not made else None
+        env = corridor(on_step=lost)
+        if made:
+            env.action_space = type(env.action_space)(5)
+        made.append(env)
+        return env
+
+    with pytest.raises(RunFailed, match="the environment was Corridor") as caught:
+        run(RIGHT, factory, episodes=3)
+
+    assert outcomes(caught.value.partial) == ["infra_error"]
+
+
+def test_a_close_that_raises_does_not_lose_the_result(corridor: Any) -> None:
+    def on_close() -> None:
+        raise OSError("still in use")
+
+    with pytest.raises(RunFailed, match=r"closing failed: .*still in use") as caught:
+        run(RIGHT, corridor(on_close=on_close), close_env=True)
+
+    assert outcomes(caught.value.partial) == ["completed"]
