@@ -22,6 +22,8 @@ check: ## All that CI checks: format, lint, types, import contracts, generated c
 	$(UV) run mypy packages integration_tests examples scripts
 	$(UV) run lint-imports
 	$(UV) run --no-project scripts/gen_protos.py --check
+	$(UV) run coverage run -m pytest -q packages/core
+	$(UV) run coverage report
 	$(MAKE) test
 
 install: ## Put everything into .venv
