@@ -20,8 +20,14 @@ QUICK_PPO: dict[str, object] = {"num_envs": 1, "n_steps": 32, "batch_size": 32, 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """A control plane of this test module's own."""
-    with LocalServer(data_dir=tmp_path_factory.mktemp("server"), port=0) as running:
+    """A control plane of this test module's own, whose processes can import `worlds`."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", str(Path(__file__).parent))
+        yield from started(tmp_path_factory.mktemp("server"))
+
+
+def started(data: Path) -> Iterator[LocalServer]:
+    with LocalServer(data_dir=data, port=0) as running:
         yield running
 
 

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 DEFAULT_OUT = Path("rleaas-quickstart")
-
-# Found with a few runs on CartPole-v1: good after about 40,000 steps, whatever the seed.
-CARTPOLE_PPO: Mapping[str, object] = {
-    "learning_rate": 1e-3,
-    "learning_rate_schedule": "linear",
-    "num_envs": 8,
-    "n_steps": 32,
-    "batch_size": 256,
-    "n_epochs": 20,
-    "gamma": 0.98,
-    "gae_lambda": 0.8,
-    "ent_coef": 0.0,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +20,6 @@ class Plan:
         max_steps: the steps of an episode at most.
         seeds: the seeds to evaluate on.
         training_seed: what makes the training itself repeatable.
-        config: the algorithm's own settings.
         out: the folder for the curve and the report.
         data: the folder of the embedded server; `out/data` by default.
         base_url: a running server to use instead of an embedded one.
@@ -47,7 +32,6 @@ class Plan:
     max_steps: int = 500
     seeds: tuple[int, ...] = tuple(range(50))
     training_seed: int = 7
-    config: Mapping[str, object] = field(default_factory=lambda: dict(CARTPOLE_PPO))
     out: Path = DEFAULT_OUT
     data: Path | None = None
     base_url: str | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from rlcore import ConflictError, Error
+from rlcore import Error
 
 from rleaas.quickstart.curve import CurvePoint
 from rleaas.quickstart.plan import Plan
@@ -24,24 +24,14 @@ def register(client: Client, plan: Plan) -> EnvironmentResource:
     """Return the registered environment, ready; one of an earlier quickstart is used again.
 
     Raises:
-        ConflictError: the name belongs to another source.
         EnvironmentFailed: it did not come up.
     """
-    try:
-        environment = client.Environment.create(
-            plan.environment,
-            description="Balance a pole on a cart.",
-            source=plan.source,
-            tags=["quickstart"],
-        )
-    except ConflictError as conflict:
-        environment = client.Environment.get(plan.environment)
-        if environment.source != plan.source:
-            raise ConflictError(
-                f"environment {plan.environment!r} is registered with source "
-                f"{environment.source!r}, not {plan.source!r}",
-                hint="Use another --data folder, or delete that environment.",
-            ) from conflict
+    environment = client.Environment.create(
+        plan.environment,
+        description="Balance a pole on a cart.",
+        source=plan.source,
+        tags=["quickstart"],
+    )
     return environment.wait_until_ready(timeout=READY_SECONDS)
 
 
@@ -57,7 +47,6 @@ def train(client: Client, plan: Plan, shown: Shown) -> TrainingJobResource:
         algorithm="PPO",
         name="quickstart",
         config={
-            **plan.config,
             "episodes": plan.episodes,
             "max_steps": plan.max_steps,
             "target_reward": plan.good,

@@ -22,8 +22,22 @@ def serve(
             help="Where records and checkpoints are kept [the user's data directory].",
         ),
     ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="How many jobs may run at the same time.")
+    ] = 2,
+    allow_public: Annotated[
+        bool,
+        typer.Option(
+            "--allow-public", help="Let other machines in even when no key is asked of them."
+        ),
+    ] = False,
 ) -> int:
-    """Run the control plane here, until Ctrl-C or SIGTERM; its child processes end with it."""
+    """Run the control plane here, until Ctrl-C or SIGTERM; its child processes end with it.
+
+    Callers need the key in RLEAAS_SERVER_API_KEY, where that is set.
+    """
     from rleaas.server.run import serve as run_server
 
-    return run_server(host=host, port=port, data_dir=data)
+    return run_server(
+        host=host, port=port, data_dir=data, max_workers=workers, allow_public=allow_public
+    )
