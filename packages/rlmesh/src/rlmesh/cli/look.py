@@ -78,7 +78,7 @@ def inspect(options: argparse.Namespace) -> int:
             "render mode": contract.render_mode,
             "environments": contract.num_envs,
             "digest": contract.digest,
-            **{f"metadata {key}": value for key, value in contract.metadata.items()},
+            **{f"metadata {key}": value for key, value in (contract.metadata or {}).items()},
         }
         width = max(map(len, rows))
         print("\n".join(f"{name.ljust(width)}  {value}" for name, value in rows.items()))

@@ -2,11 +2,9 @@
 
 import argparse
 import importlib
-import inspect
 import re
 import sys
 from pathlib import Path
-from typing import cast
 
 from rlcore import ConfigurationError
 
@@ -69,15 +67,15 @@ def model_from(source: str, *, native: bool) -> object:
     Raises:
         ConfigurationError: there is no such module or attribute.
     """
-    from rlmesh.models.model import Model
+    from rlmesh.models.model import Model, is_model, is_model_class
     from rlmesh.models.numpy_model import Model as NumpyModel
     from rlmesh.models.sentinels import RANDOM_SAMPLE
 
     if source.lower() in ("random", "random_sample"):
         return RANDOM_SAMPLE
     found = attribute(source)
-    if isinstance(found, Model) or (inspect.isclass(found) and issubclass(found, Model)):
-        return cast("object", found)
+    if is_model(found) or is_model_class(found):
+        return found
     return Model(found) if native else NumpyModel(found)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeGuard, cast
 
 from rlcore import ConfigurationError
 
@@ -186,7 +186,7 @@ class Model(Generic[ObservationT, ActionT]):
             raise ModelTypeError(
                 f"spec is {spec!r}", hint="this version takes None or rlmesh.NO_ADAPTER"
             )
-        policy = source() if isinstance(source, type) and not _is_model(source) else source
+        policy = source() if isinstance(source, type) and not is_model_class(source) else source
         self._source = _callable_of(policy, wanted=type(self).predict is Model.predict)
         self._deterministic = deterministic
         self._episode_end_hook = on_episode_end or _method(policy, "reset")
@@ -207,7 +207,7 @@ def _callable_of(policy: object, *, wanted: bool) -> Callable[..., Any] | None:
                 hint="give it a callable or a policy, or subclass it and define 'predict'",
             )
         return None
-    if _is_model(policy):
+    if is_model(policy) or is_model_class(policy):
         raise ModelTypeError(f"{policy!r} is a Model already", hint="use it as it is")
     for candidate in (_method(policy, "predict"), policy):
         if callable(candidate):
@@ -218,10 +218,14 @@ def _callable_of(policy: object, *, wanted: bool) -> Callable[..., Any] | None:
     )
 
 
-def _is_model(candidate: object) -> bool:
-    return isinstance(candidate, Model) or (
-        isinstance(candidate, type) and issubclass(candidate, Model)
-    )
+def is_model(candidate: object) -> TypeGuard[Model]:
+    """Whether something is a model already."""
+    return isinstance(candidate, Model)
+
+
+def is_model_class(candidate: object) -> TypeGuard[type[Model]]:
+    """Whether something is a class of models."""
+    return isinstance(candidate, type) and issubclass(candidate, Model)
 
 
 def _method(policy: object, name: str) -> Callable[..., object] | None:

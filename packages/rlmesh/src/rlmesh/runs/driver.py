@@ -8,7 +8,7 @@ from rlcore import EnvironmentIdentity
 
 from rlmesh.models.context import EpisodeContext
 from rlmesh.models.conversion import Backend, converter
-from rlmesh.models.model import Model, ModelTypeError
+from rlmesh.models.model import Model, ModelTypeError, is_model, is_model_class
 from rlmesh.models.random_policy import RandomPolicy
 from rlmesh.models.seeds import ENV_RESET_OPTIONS_KEY, TRIAL_INDEX_OPTION
 from rlmesh.models.sentinels import Sentinel
@@ -124,12 +124,10 @@ def _model(model: object) -> tuple[Model | None, bool]:
     """The model and whether it was made here; None stands for the random baseline."""
     if model is Sentinel.RANDOM_SAMPLE:
         return None, False
-    if isinstance(model, Model):
-        given: Model = model
-        return given, False
-    if isinstance(model, type) and issubclass(model, Model):
-        made: Model = model()
-        return made, True
+    if is_model(model):
+        return model, False
+    if is_model_class(model):
+        return model(), True
     raise ModelTypeError(
         f"{model!r} is not a Model",
         hint="wrap it in rlmesh.numpy.Model(...) for numpy arrays, or in rlmesh.Model(...)",
@@ -137,7 +135,7 @@ def _model(model: object) -> tuple[Model | None, bool]:
 
 
 def _takes_trial(target: Target) -> bool:
-    declared = target.env.metadata.get(ENV_RESET_OPTIONS_KEY)
+    declared = (target.env.metadata or {}).get(ENV_RESET_OPTIONS_KEY)
     if not isinstance(declared, list | tuple):
         return False
     return TRIAL_INDEX_OPTION in cast("list[object]", declared)

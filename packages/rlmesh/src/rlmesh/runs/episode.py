@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 from rlcore import (
     CallTimeout,
     EnvironmentException,
+    IdentityError,
     InvalidActionError,
     InvalidObservationError,
     RLMeshException,
@@ -55,6 +56,7 @@ class Episode:
 
         Raises:
             EnvironmentFailed: the environment, or the way to it, failed.
+            IdentityError: another environment is served now.
             InvalidActionError: the model's action is not in the action space.
         """
         with_env = _Guard(driver)
@@ -147,8 +149,9 @@ class _Guard:
 
 
 def _outcome_of(error: RLMeshException) -> Outcome:
-    if isinstance(error, KeyboardInterrupt):
-        raise cast("BaseException", error)
+    # Neither is a failure of one episode: the run has to end.
+    if isinstance(error, KeyboardInterrupt | IdentityError):
+        raise error
     if isinstance(error, EnvironmentException | InvalidObservationError):
         return Outcome.ENV_ERROR
     return Outcome.TIMEOUT if isinstance(error, CallTimeout) else Outcome.INFRA_ERROR

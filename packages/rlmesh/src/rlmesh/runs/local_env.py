@@ -15,7 +15,7 @@ from rlcore import (
 
 from rlmesh.codec import NUMPY, compile_codec
 from rlmesh.spaces import from_gymnasium_space
-from rlmesh.specs import EnvContract, contract_of
+from rlmesh.specs import UNKNOWN_ID, EnvContract, contract_of
 
 Step = tuple[Any, float, bool, bool, dict[str, Any]]  # Any: an observation
 
@@ -46,8 +46,11 @@ class LocalEnv:
 
     @property
     def name(self) -> str:
-        """What errors and results call the environment."""
-        return type(self.env).__name__ if self.identity is None else self.identity.name
+        """What errors call the environment: its id, or its class where it has none."""
+        contract = self.env_contract
+        if contract is None or contract.id == UNKNOWN_ID:
+            return type(self.env).__name__
+        return contract.id
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

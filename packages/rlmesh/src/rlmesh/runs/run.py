@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import SupportsFloat, SupportsIndex
 
-from rlcore import Error, RLMeshException, RunFailed, RunInterrupted
+from rlcore import Error, IdentityError, RLMeshException, RunFailed, RunInterrupted
 
 from rlmesh.runs.budget import Limits, Plan, limits, plans
 from rlmesh.runs.driver import Driver
@@ -75,7 +75,7 @@ def run(
         RunFailed: the run could not go on; `partial` holds the valid result so far.
         RunInterrupted: Ctrl-C; a `KeyboardInterrupt` whose `partial` holds the result so far.
         ConfigurationError: an argument is wrong.
-        IdentityError: the environment is not the registered one.
+        IdentityError: the environment is not, or no longer, the registered one.
         TransportError: nothing answers at the address.
 
     What a model or a hook raises comes out as it is, with the result so far as its `partial`.
@@ -209,6 +209,8 @@ class Evaluation:
         if open_again is not None:
             try:
                 self._driver.reopen(open_again)
+            except IdentityError:
+                raise
             except Error as error:
                 reason = f"the environment was lost ({result.error}) and cannot be opened again"
                 raise _Stopped(f"{reason}: {error}", error) from error

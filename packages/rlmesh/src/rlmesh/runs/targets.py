@@ -22,7 +22,7 @@ class Driven(Protocol):
         ...
 
     @property
-    def metadata(self) -> Mapping[str, object]:
+    def metadata(self) -> Mapping[str, object] | None:
         """What it says about itself."""
         ...
 

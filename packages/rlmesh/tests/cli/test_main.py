@@ -1,0 +1,95 @@
+import json
+from pathlib import Path
+
+import pytest
+from rlmesh.cli.main import main
+from rlmesh.runs.results import RunResult
+
+POLICY = """
+from rlmesh.numpy import Model
+
+def left(observation):
+    return 0
+
+class Right(Model):
+    def predict(self, observation):
+        return 1
+
+wrong = Model(lambda observation: 7)
+"""
+
+
+@pytest.fixture(autouse=True)
+def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "policies.py").write_text(POLICY, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*__import__("sys").path])
+    monkeypatch.delitem(__import__("sys").modules, "policies", raising=False)
+
+
+def test_version_names_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["version", "--json"]) == 0
+
+    assert {"python", "rlmesh", "numpy"} <= json.loads(capsys.readouterr().out).keys()
+
+
+def test_no_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([])
+
+    assert caught.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
+
+
+def test_run_prints_every_episode_and_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "policies:Right", "CartPole-v1", "--seeds", "3:5"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("episode 0  seed 3  completed  ")
+    assert lines[1].startswith("episode 1  seed 4  completed  ")
+    assert lines[2].startswith("CartPole-v1 (sha256:")
+    assert "2 of 2 scored, 0 failed, mean reward" in lines[2]
+
+
+@pytest.mark.parametrize("model", ["random", "policies:left"])
+def test_run_as_json_is_a_result(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", model, "gym://CartPole-v1", "--seeds", "5,9", "--output", "result.json"]
+    assert main([*command, "--success-threshold", "8", "--json"]) == 0
+
+    result = RunResult.from_json(capsys.readouterr().out)
+    assert result.seeds == (5, 9)
+    assert result.success_rate == 1.0
+    assert RunResult.from_json(Path("result.json").read_text(encoding="utf-8")) == result
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["run", "policies:nobody", "CartPole-v1"], "cannot load 'policies:nobody'"),
+        (["run", "nowhere:model", "CartPole-v1"], "cannot load 'nowhere:model'"),
+        (["run", "policies", "CartPole-v1"], "'policies' is not MODULE:ATTRIBUTE"),
+        (["run", "random", "CartPoel-v1"], "CartPoel"),
+        (["run", "random", "CartPole-v1", "--episodes", "-2"], "episodes is -2"),
+        (["run", "policies:wrong", "CartPole-v1"], "must be 0 to 1"),
+        (["ping", "tcp://127.0.0.1:1", "--timeout", "0.2"], "tcp://127.0.0.1:1"),
+        (["inspect", "carrier-pigeon://coop"], "carrier-pigeon"),
+        (["ping", "127.0.0.1:5000", "--timeout", "-1"], "--timeout is -1.0"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 1
+
+    errors = capsys.readouterr().err
+    assert errors.startswith("error: ")
+    assert text in errors
+    assert errors.count("\n") == 1
+
+
+def test_seeds_that_are_none_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["run", "random", "CartPole-v1", "--seeds", "a:b"])
+
+    assert caught.value.code == 2
+    assert "'a:b' is neither FIRST:LAST nor 1,2,3" in capsys.readouterr().err

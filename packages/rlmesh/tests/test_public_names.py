@@ -1,0 +1,99 @@
+import subprocess
+import sys
+
+import pytest
+import rlmesh
+
+PUBLIC = [
+    "ENV_RESET_OPTIONS_KEY",
+    "NO_ADAPTER",
+    "RANDOM_SAMPLE",
+    "AccessDenied",
+    "AddressError",
+    "BindError",
+    "BuildInfo",
+    "CallTimeout",
+    "ConfigurationError",
+    "Coverage",
+    "Disagreement",
+    "Endpoint",
+    "EnvContract",
+    "EnvServer",
+    "EnvironmentException",
+    "EnvironmentIdentity",
+    "EpisodeResult",
+    "Error",
+    "IdentityError",
+    "IncompatibleError",
+    "Interval",
+    "InvalidActionError",
+    "InvalidObservationError",
+    "InvalidValueError",
+    "MissingDependencyError",
+    "Model",
+    "Outcome",
+    "PredictContext",
+    "ProtocolException",
+    "RLMeshException",
+    "RemoteEnv",
+    "RunContext",
+    "RunFailed",
+    "RunHooks",
+    "RunInterrupted",
+    "RunProgress",
+    "RunResult",
+    "ServeOptions",
+    "ServerUnreachable",
+    "Session",
+    "SessionBusy",
+    "SessionClosed",
+    "StepEvent",
+    "Tensor",
+    "TransportError",
+    "UnsupportedError",
+    "bootstrap_mean_interval",
+    "build_info",
+    "current_workflow_edition",
+    "predict_seed",
+    "run",
+    "sanitize_metadata",
+    "session",
+    "spaces",
+    "specs",
+    "trial_index",
+    "types",
+    "wilson_interval",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    assert rlmesh.__all__ == PUBLIC
+
+
+@pytest.mark.parametrize("name", [*PUBLIC, "numpy", "__version__"])
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(rlmesh, name) is not None
+    assert name in dir(rlmesh)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'rlmesh' has no attribute 'Modle'"):
+        _ = rlmesh.Modle  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue] - the point
+
+
+def test_functions_are_not_shadowed_by_modules_of_their_name() -> None:
+    code = "import rlmesh, rlmesh.numpy, rlmesh.serve, rlmesh.runs.session, rlmesh.runs.run\n"
+    code += "assert callable(rlmesh.run) and callable(rlmesh.session)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=30)
+
+
+def test_importing_rlmesh_loads_nothing_heavy() -> None:
+    code = "import sys, rlmesh; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=30
+    )
+
+    loaded = set(done.stdout.split())
+    assert "rlmesh" in loaded
+    assert loaded.isdisjoint({"grpc", "google", "gymnasium", "numpy", "torch", "rleaas"})
