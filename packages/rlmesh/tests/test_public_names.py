@@ -78,7 +78,7 @@ def test_every_public_name_is_there(name: str) -> None:
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'rlmesh' has no attribute 'Modle'"):
-        _ = rlmesh.Modle  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue] - the point
+        _ = rlmesh.Modle  # type: ignore[attr-defined]  # the point of the test
 
 
 def test_functions_are_not_shadowed_by_modules_of_their_name() -> None:

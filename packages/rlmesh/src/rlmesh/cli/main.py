@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return serve(arguments[1:])
     options = _parser().parse_args(arguments)
     try:
-        return options.command(options)
+        return int(options.command(options))
     except KeyboardInterrupt as interrupt:
         print(f"\n{interrupt or 'interrupted'}", file=sys.stderr)
         return 130

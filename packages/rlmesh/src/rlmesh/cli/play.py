@@ -5,10 +5,14 @@ import importlib
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rlcore import ConfigurationError
+from rlcore import ConfigurationError, RunFailed, RunInterrupted
 
 from rlmesh.cli.look import AddParser
+
+if TYPE_CHECKING:
+    from rlmesh.runs.results import RunResult
 
 _LOCAL_SCHEMES = ("gym://", "python://")
 _HOST_AND_PORT = re.compile(r"^\[?[\w.:-]+\]?:\d+$")
@@ -37,9 +41,7 @@ def add_run(add: AddParser) -> None:
 
 def run_command(options: argparse.Namespace) -> int:
     """Run, print the result, and return 1 when no episode has a score."""
-    from rlcore import RunFailed, RunInterrupted
-
-    from rlmesh.runs.results import RunResult
+    from rlmesh.runs.results import RunResult as Result
     from rlmesh.runs.run import run
 
     try:
@@ -54,7 +56,7 @@ def run_command(options: argparse.Namespace) -> int:
             max_failures=options.max_failures,
         )
     except (RunFailed, RunInterrupted) as error:
-        if isinstance(error.partial, RunResult):
+        if isinstance(error.partial, Result):
             _report(error.partial, options)
         raise
     _report(result, options)
@@ -80,14 +82,19 @@ def model_from(source: str, *, native: bool) -> object:
 
 
 def env_from(source: str) -> object:
-    """Return what `rlmesh.run` takes for an environment that a command line names."""
+    """Return what `rlmesh.run` takes for an environment that a command line names.
+
+    Raises:
+        ConfigurationError: it is no address, and names nothing either.
+    """
+    _look_here()
     if "://" in source and not source.startswith(_LOCAL_SCHEMES):
         return source
     if _HOST_AND_PORT.match(source):
         return source
-    from rlmesh.server.sources import factory_from
+    from rlmesh.server.sources import load_factory
 
-    return factory_from(source)
+    return load_factory(source)
 
 
 def attribute(source: str) -> object:
@@ -99,8 +106,7 @@ def attribute(source: str) -> object:
     module_name, colon, path = source.partition(":")
     if not (colon and module_name and path):
         raise ConfigurationError(f"{source!r} is not MODULE:ATTRIBUTE")
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
+    _look_here()
     try:
         found: object = importlib.import_module(module_name)
         for name in path.split("."):
@@ -110,10 +116,12 @@ def attribute(source: str) -> object:
     return found
 
 
-def _report(result: "object", options: argparse.Namespace) -> None:
-    from rlmesh.runs.results import RunResult
+def _look_here() -> None:
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
 
-    assert isinstance(result, RunResult)
+
+def _report(result: "RunResult", options: argparse.Namespace) -> None:
     if options.output is not None:
         options.output.write_text(result.to_json() + "\n", encoding="utf-8")
     if options.json:

@@ -4,7 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from rlcore import ConfigurationError, Endpoint, EnvironmentException, EnvironmentIdentity
+from rlcore import (
+    ConfigurationError,
+    Endpoint,
+    EnvironmentException,
+    EnvironmentIdentity,
+    Error,
+)
 
 from rlmesh.models.conversion import Backend
 from rlmesh.runs.local_env import LocalEnv, Step
@@ -154,6 +160,8 @@ def _make(factory: Callable[[], object]) -> Target:
     def make() -> Target:
         try:
             env = factory()
+        except Error:
+            raise
         except Exception as error:
             name = getattr(factory, "__qualname__", repr(factory))
             raise EnvironmentException(
