@@ -1,0 +1,1 @@
+"""Driving a served environment."""

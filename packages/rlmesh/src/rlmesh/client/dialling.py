@@ -1,0 +1,198 @@
+"""From whatever names a served environment to a connection whose handshake is done and checked."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from rlcore import (
+    AddressError,
+    Bearer,
+    ConfigurationError,
+    Credential,
+    Deadline,
+    Endpoint,
+    EnvironmentIdentity,
+    IdentityError,
+    ProtocolException,
+    Secret,
+    ServerUnreachable,
+    contract_differences,
+)
+from rlcore.backoff import Backoff
+from rlcore.resolvers import resolve
+
+from rlmesh.protocol.handshake import Welcome, accept, greet
+from rlmesh.protocol.this_peer import this_peer
+from rlmesh.specs import EnvContract
+from rlmesh.transport.addresses import parse_dial, speaks
+from rlmesh.transport.connection import Connection
+from rlmesh.transport.handshake_wire import read_welcome, write_hello
+from rlmesh.transport.methods import HANDSHAKE
+
+RETRY_DELAYS = Backoff(first=0.05, factor=1.5, cap=0.5, jitter=0.2)
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """What to dial, as whom, and what to find there; enough to dial again."""
+
+    target: str | Endpoint
+    credential: Credential | None
+    expected_digest: str | None
+    declared_edition: str | None
+    connect_seconds: float | None
+    wait_seconds: float
+    contract: EnvContract | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialled:
+    """A connection, and what the handshake on it said."""
+
+    connection: Connection
+    contract: EnvContract
+    welcome: Welcome
+    edition: str
+    identity: EnvironmentIdentity
+
+
+def destination_of(
+    address: object,
+    *,
+    host: str | None,
+    port: int | None,
+    path: str | None,
+    transport: str | None,
+    token: str | Secret | None,
+    credential: Credential | None,
+    expected_digest: str | None,
+    declared_edition: str | None,
+    connect_seconds: float | None,
+    wait_seconds: float,
+) -> Destination:
+    """Return where to go for the arguments of a client.
+
+    Raises:
+        AddressError: the address cannot be understood, or is none.
+        ConfigurationError: both a token and a credential were given.
+    """
+    if token is not None and credential is not None:
+        raise ConfigurationError(
+            "token and credential are both given", hint="Give one or the other."
+        )
+    if token is not None:
+        credential = Bearer(token if isinstance(token, Secret) else Secret(token))
+    given = _named(address)
+    apart = any(part is not None for part in (host, port, path, transport))
+    if not isinstance(given, Endpoint) and (apart or given is None or speaks(given)):
+        given = str(parse_dial(given, host=host, port=port, path=path, transport=transport))
+    elif apart:
+        raise AddressError(
+            f"address {given!r} is given beside host, port, path or transport",
+            hint="Give one or the other.",
+        )
+    return Destination(
+        given, credential, expected_digest, declared_edition, connect_seconds, wait_seconds
+    )
+
+
+def dial(destination: Destination) -> Dialled:
+    """Connect, shake hands, and check that the environment is the one that is meant.
+
+    Raises:
+        ServerUnreachable: nothing answers there, within the time to wait for a server.
+        AccessDenied: the credential was refused.
+        CallTimeout: something accepts the connection, and does not answer.
+        IncompatibleError: the server speaks another generation or edition.
+        IdentityError: the served contract is not the expected one.
+        Error: the resolver's own failure, where the address had to be resolved.
+    """
+    endpoint = _endpoint(destination)
+    credential = destination.credential or endpoint.credential
+    address = parse_dial(endpoint.address)
+    deadline = Deadline.after(destination.wait_seconds)
+    delays = RETRY_DELAYS.delays()
+    while True:
+        connection = Connection(address, credential=credential)
+        try:
+            return _shake_hands(connection, endpoint, destination)
+        except ServerUnreachable:
+            connection.close()
+            if deadline.expired():
+                raise
+        except BaseException:
+            connection.close()
+            raise
+        time.sleep(deadline.at_most(next(delays)))
+
+
+def _endpoint(destination: Destination) -> Endpoint:
+    target = destination.target
+    if isinstance(target, Endpoint):
+        return target
+    if speaks(target):
+        return Endpoint(target)
+    return resolve(target, timeout=destination.connect_seconds)
+
+
+def _shake_hands(connection: Connection, endpoint: Endpoint, destination: Destination) -> Dialled:
+    hello = greet(declared=destination.declared_edition, peer=this_peer())
+    reply = connection.call(
+        HANDSHAKE,
+        write_hello(hello),
+        operation="handshake",
+        timeout=destination.connect_seconds,
+    )
+    welcome, contract = read_welcome(reply)
+    edition = accept(welcome, declared=destination.declared_edition)
+    if contract is None:
+        raise ProtocolException(f"the server at {connection.address} sent no contract")
+    if contract.num_envs > 1:
+        raise ConfigurationError(
+            f"{connection.address} serves {contract.num_envs} environments at once",
+            hint="RemoteEnv drives one; serve a factory of single environments instead.",
+        )
+    _check_identity(contract, endpoint, destination)
+    name = endpoint.environment_name or contract.id
+    identity = EnvironmentIdentity(name, endpoint.version, contract.digest)
+    return Dialled(connection, contract, welcome, edition, identity)
+
+
+def _check_identity(contract: EnvContract, endpoint: Endpoint, destination: Destination) -> None:
+    before = destination.contract
+    expected = destination.expected_digest or endpoint.contract_digest
+    if expected is None and before is not None:
+        expected = before.digest
+    if expected is None or expected == contract.digest:
+        return
+    known = endpoint.contract if endpoint.contract is not None else None
+    if known is None and before is not None and before.digest == expected:
+        known = before.to_dict()
+    differences = () if known is None else contract_differences(known, contract.to_dict())
+    name = endpoint.environment_name or contract.id
+    version = "" if endpoint.version is None else f"@{endpoint.version}"
+    what = f" (differs in {', '.join(differences)})" if differences else ""
+    raise IdentityError(
+        f"what is served at {endpoint.address} is not {name}{version}: its contract digest is "
+        f"{contract.digest}, expected was {expected}{what}",
+        environment=name,
+        version=endpoint.version,
+        expected=expected,
+        actual=contract.digest,
+        differences=differences,
+        hint="The environment behind the name was changed; register it as a new version.",
+    )
+
+
+def _named(address: Any) -> str | Endpoint | None:  # Any: anything with an address
+    if address is None or isinstance(address, str | Endpoint):
+        return address
+    found: object = getattr(address, "address", None)
+    if isinstance(found, str):
+        return found
+    raise AddressError(
+        f"{address!r} is not an address and has none",
+        hint="Give tcp://HOST:PORT, unix:///PATH, rleaas://NAME, an Endpoint, or a server.",
+    )

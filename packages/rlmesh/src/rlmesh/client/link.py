@@ -1,0 +1,299 @@
+"""A client's side of the conversation: sessions, the episode, and coming back after a failure."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from rlcore import (
+    EnvironmentException,
+    EnvironmentIdentity,
+    Error,
+    InvalidActionError,
+    InvalidValueError,
+    ProtocolException,
+    RLMeshException,
+    SessionClosed,
+)
+
+from rlmesh.client.dialling import Destination, Dialled, dial
+from rlmesh.codec import Backend, compile_codec
+from rlmesh.protocol.faults import Occasion, error_of
+from rlmesh.protocol.identifiers import time_ordered_id
+from rlmesh.specs import EnvContract
+from rlmesh.transport.client_wire import (
+    FaultReceived,
+    read_closed,
+    read_configured,
+    read_render,
+    read_reset,
+    read_step,
+    write_close,
+    write_configure,
+    write_render,
+    write_reset,
+    write_step,
+)
+from rlmesh.transport.handshake_wire import read_shutdown_answer, write_shutdown
+from rlmesh.transport.lane import Lane
+from rlmesh.transport.methods import SHUTDOWN
+
+T = TypeVar("T")
+
+GOODBYE_SECONDS = 5.0
+MS = 1000
+Outcome = tuple[object, float, bool, bool, dict[str, object]]
+
+
+class Wires:
+    """What has to be hung up when a client is forgotten; it holds no way back to the client."""
+
+    def __init__(self, dialled: Dialled) -> None:
+        self.dialled = dialled
+        self.lane: Lane | None = None
+
+    def hang_up(self) -> None:
+        """End the session and the connection."""
+        lane, self.lane = self.lane, None
+        if lane is not None:
+            lane.close()
+        self.dialled.connection.close()
+
+
+class EnvLink:
+    """Drives one served environment, with values as one backend has them.
+
+    A session is opened by the first call that needs one. After a failure that ended it, `reset`
+    opens another; if the connection itself was lost, it is dialled anew, and the contract is
+    checked again.
+    """
+
+    def __init__(
+        self, destination: Destination, backend: Backend, *, request_seconds: float | None
+    ) -> None:
+        dialled = dial(destination)
+        self.wires = Wires(dialled)
+        self.session_id = time_ordered_id()
+        self.episode_id = ""
+        self._destination = replace(destination, contract=dialled.contract)
+        self._seconds = request_seconds
+        self._timeout_ms = 0 if request_seconds is None else max(1, int(request_seconds * MS))
+        self._encode = compile_codec(
+            dialled.contract.action_space, backend=backend, strict_nan=True
+        ).encode
+        self._decode = compile_codec(dialled.contract.observation_space, backend=backend).decode
+        self._turn = threading.Lock()
+        self._requests = 0
+        self._seed: int | None = None
+        self._steps = 0
+        self._was_reset = False
+        self._lost = False
+        self._closed = False
+
+    @property
+    def contract(self) -> EnvContract:
+        """What the server promises."""
+        return self.wires.dialled.contract
+
+    @property
+    def identity(self) -> EnvironmentIdentity:
+        """Which environment it is: the registered one, where it was resolved by name."""
+        return self.wires.dialled.identity
+
+    def reset(
+        self, seed: int | None, options: Mapping[str, object] | None
+    ) -> tuple[object, dict[str, object]]:
+        """Start an episode, in a new session if the last one has ended."""
+        with self._my_turn():
+            lane = self._joined()
+            episode_id = time_ordered_id()
+            self._seed, self._steps, self._was_reset = seed, 0, False
+            self.episode_id = episode_id
+            request_id = self._next_id()
+            request = write_reset(
+                request_id,
+                seed=seed,
+                options=options,
+                timeout_ms=self._timeout_ms,
+                episode_id=episode_id,
+            )
+            leaves, info = self._ask(lane, "reset", request, request_id, read_reset)
+            self._was_reset = True
+            return self._decoded(leaves), info
+
+    def step(self, action: object) -> Outcome:
+        """Take a step."""
+        if not self._turn.acquire(blocking=False):
+            raise _two_threads()
+        try:
+            lane = self.wires.lane
+            if lane is None or not self._was_reset:
+                raise self._not_ready()
+            try:
+                leaves = self._encode(action)
+            except InvalidValueError as error:
+                raise InvalidActionError(error.message, path=error.path, hint=error.hint) from error
+            self._steps += 1
+            request_id = self._next_id()
+            request = write_step(
+                request_id, leaves, timeout_ms=self._timeout_ms, episode_id=self.episode_id
+            )
+            reply = self._ask(lane, "step", request, request_id, read_step)
+            return (
+                self._decoded(reply.leaves),
+                reply.reward,
+                reply.terminated,
+                reply.truncated,
+                reply.info,
+            )
+        finally:
+            self._turn.release()
+
+    def render(self, lane_index: int) -> bytes | None:
+        """Return the current frame as a PNG file."""
+        with self._my_turn():
+            lane = self._joined()
+            request_id = self._next_id()
+            request = write_render(request_id, lane_index, timeout_ms=self._timeout_ms)
+            return self._ask(lane, "render", request, request_id, read_render)
+
+    def close(self) -> None:
+        """Leave the server; a second call does nothing, and it never fails."""
+        if self._closed:
+            return
+        self._closed = True
+        lane = self.wires.lane
+        if lane is not None and lane.is_open and self._turn.acquire(blocking=False):
+            request_id = self._next_id()
+            try:
+                reply = lane.say_goodbye(
+                    write_close(request_id, "client close"), "close", GOODBYE_SECONDS
+                )
+                read_closed(reply, request_id)
+            except (RLMeshException, FaultReceived):
+                pass  # the session is over, which is all that was asked for
+            finally:
+                self._turn.release()
+        self.wires.hang_up()
+
+    def shutdown(self, reason: str) -> bool:
+        """Ask the server to stop; False when it does not let clients do that."""
+        self._require_open()
+        reply = self.wires.dialled.connection.call(
+            SHUTDOWN, write_shutdown(reason), operation="shutdown", timeout=self._seconds
+        )
+        accepted, _ = read_shutdown_answer(reply)
+        if accepted:
+            self.close()
+        return accepted
+
+    def _joined(self) -> Lane:
+        self._require_open()
+        lane = self.wires.lane
+        if lane is not None and lane.is_open:
+            return lane
+        if self._lost:
+            self._dial_again()
+        lane = self.wires.dialled.connection.join(timeout=self._seconds)
+        self.wires.lane = lane
+        self.session_id = time_ordered_id()
+        request_id = self._next_id()
+        request = write_configure(request_id, self.wires.dialled.edition)
+        self._ask(lane, "configure", request, request_id, read_configured)
+        return lane
+
+    def _dial_again(self) -> None:
+        self.wires.hang_up()
+        self.wires.dialled = dial(self._destination)
+        self._lost = False
+
+    def _ask(
+        self,
+        lane: Lane,
+        operation: str,
+        request: bytes,
+        request_id: str,
+        read: Callable[[bytes, str], T],
+    ) -> T:
+        try:
+            return read(lane.exchange(request, operation), request_id)
+        except FaultReceived as received:
+            fault = received.fault
+            if not fault.recoverable:
+                # The server ends the session after this; the next reset opens another.
+                self._was_reset = False
+                lane.close()
+            raise error_of(fault, self._occasion(operation)) from None
+        except Error:
+            self._was_reset = False
+            self._lost = True
+            lane.close()
+            raise
+
+    def _decoded(self, leaves: Sequence[bytes]) -> object:
+        try:
+            return self._decode(leaves)
+        except InvalidValueError as error:
+            raise ProtocolException(
+                f"the observation from {self.identity.name!r} does not fit its space: {error}"
+            ) from error
+
+    def _not_ready(self) -> Error:
+        if self._closed:
+            return self._is_closed()
+        return EnvironmentException(
+            f"step of {self.identity.name!r}: there is no running episode",
+            code="not_ready",
+            operation="step",
+            environment=self.identity.name,
+            hint="Call reset() first.",
+        )
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise self._is_closed()
+
+    def _is_closed(self) -> SessionClosed:
+        address = str(self.wires.dialled.connection.address)
+        return SessionClosed(
+            f"this client of {address} was closed", address=address, hint="Make a new one."
+        )
+
+    def _occasion(self, operation: str) -> Occasion:
+        return Occasion(
+            operation=operation,
+            environment=self.identity.name,
+            session_id=self.session_id,
+            episode_id=self.episode_id or None,
+            seed=self._seed,
+            step=self._steps if operation == "step" else None,
+        )
+
+    def _next_id(self) -> str:
+        self._requests += 1
+        return str(self._requests)
+
+    def _my_turn(self) -> _Turn:
+        return _Turn(self._turn)
+
+
+class _Turn:
+    def __init__(self, lock: threading.Lock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise _two_threads()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
+def _two_threads() -> ProtocolException:
+    return ProtocolException(
+        "two threads use one client at the same time",
+        code="concurrent_use",
+        hint="Give each thread a client of its own.",
+    )

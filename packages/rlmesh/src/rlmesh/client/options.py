@@ -1,0 +1,75 @@
+"""What every client can be told about connecting."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from rlcore import Credential, Secret
+
+from rlmesh.client.arguments import checked_seconds, checked_wait
+from rlmesh.client.dialling import destination_of
+from rlmesh.client.link import EnvLink
+from rlmesh.codec import Backend
+from rlmesh.protocol.editions import declared_edition
+
+CONNECT_SECONDS = 10.0
+REQUEST_SECONDS = 300.0
+
+
+class ConnectOptions(TypedDict, total=False):
+    """Keyword arguments of a client.
+
+    Attributes:
+        host: the host, instead of an address.
+        port: the port, instead of an address.
+        path: the socket file, instead of an address.
+        transport: `tcp` or `unix`, where the others leave it open.
+        connect_timeout_seconds: how long the handshake may take, 10 s by default; None: no limit.
+        request_timeout_seconds: how long a call may take, 300 s by default; None: no limit.
+        wait_for_server_seconds: how long to keep trying while nothing answers; 0 fails at once.
+        token: what to show to a server that asks for a token.
+        credential: the same, as a credential.
+        expected_digest: the contract digest that the environment must have.
+        workflow_edition: the edition that the caller was written for.
+    """
+
+    host: str | None
+    port: int | None
+    path: str | None
+    transport: str | None
+    connect_timeout_seconds: float | None
+    request_timeout_seconds: float | None
+    wait_for_server_seconds: float
+    token: str | Secret | None
+    credential: Credential | None
+    expected_digest: str | None
+    workflow_edition: str | None
+
+
+def open_link(address: object, options: ConnectOptions, backend: Backend) -> EnvLink:
+    """Return a link to the environment that a client's arguments name.
+
+    Raises:
+        AddressError: the address cannot be understood.
+        ConfigurationError: an option is wrong.
+        Error: as `dialling.dial`.
+    """
+    destination = destination_of(
+        address,
+        host=options.get("host"),
+        port=options.get("port"),
+        path=options.get("path"),
+        transport=options.get("transport"),
+        token=options.get("token"),
+        credential=options.get("credential"),
+        expected_digest=options.get("expected_digest"),
+        declared_edition=declared_edition(options.get("workflow_edition")),
+        connect_seconds=checked_seconds(
+            "connect_timeout_seconds", options.get("connect_timeout_seconds", CONNECT_SECONDS)
+        ),
+        wait_seconds=checked_wait(options.get("wait_for_server_seconds", 0.0)),
+    )
+    request_seconds = checked_seconds(
+        "request_timeout_seconds", options.get("request_timeout_seconds", REQUEST_SECONDS)
+    )
+    return EnvLink(destination, backend, request_seconds=request_seconds)

@@ -1,0 +1,173 @@
+"""A served environment, driven with plain Python values."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self, SupportsIndex, Unpack
+
+from rlcore import EnvironmentIdentity
+
+from rlmesh.client.arguments import checked_seed
+from rlmesh.client.options import ConnectOptions, open_link
+from rlmesh.codec import NATIVE
+from rlmesh.spaces import Space, SpaceSpec
+from rlmesh.specs import EnvContract
+from rlmesh.transport.png import decode_png
+from rlmesh.values import Tensor
+
+Info = dict[str, Any]  # Any: whatever the environment says
+
+
+class RemoteEnv:
+    """A client of one served environment; observations and actions are plain Python and `Tensor`.
+
+    The constructor dials and shakes hands. `rlmesh.numpy.RemoteEnv` does the same with NumPy
+    arrays, as a `gymnasium.Env`.
+
+    Args:
+        address: `tcp://HOST:PORT`, `HOST:PORT`, `unix:///PATH`, a name such as
+            `rleaas://CartPole@3`, an `rlcore.Endpoint`, or anything with an `address`.
+        **options: how to connect; see `ConnectOptions`.
+
+    Raises:
+        AddressError: the address cannot be understood.
+        ServerUnreachable: nothing answers there.
+        AccessDenied: the server refused the token.
+        IdentityError: what is served is not the expected environment.
+        IncompatibleError: the server speaks another protocol.
+        CallTimeout: the server does not answer.
+    """
+
+    def __init__(self, address: object = None, **options: Unpack[ConnectOptions]) -> None:
+        self._link = open_link(address, options, NATIVE)
+        # A client that is dropped without close() gives its session back all the same.
+        weakref.finalize(self, self._link.wires.hang_up)
+
+    @property
+    def address(self) -> str:
+        """The address that was dialled."""
+        return str(self._link.wires.dialled.connection.address)
+
+    @property
+    def env_id(self) -> str:
+        """The id of this client's session."""
+        return self._link.session_id
+
+    @property
+    def env_contract(self) -> EnvContract:
+        """What the server promises about the environment."""
+        return self._link.contract
+
+    @property
+    def identity(self) -> EnvironmentIdentity:
+        """Which environment this is: by its registered name where that was dialled."""
+        return self._link.identity
+
+    @property
+    def episode_id(self) -> str:
+        """The id of the current episode; empty before the first reset."""
+        return self._link.episode_id
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:  # Any: whatever the author wrote
+        """The environment's metadata."""
+        return self._link.contract.metadata or {}
+
+    @property
+    def render_mode(self) -> str | None:
+        """How the environment renders."""
+        return self._link.contract.render_mode
+
+    @property
+    def observation_space(self) -> Space:
+        """What observations are."""
+        return self._link.contract.observation_space
+
+    @property
+    def action_space(self) -> Space:
+        """What actions are."""
+        return self._link.contract.action_space
+
+    @property
+    def observation_space_spec(self) -> SpaceSpec:
+        """What observations are, as plain data."""
+        return self._link.contract.observation_space.spec
+
+    @property
+    def action_space_spec(self) -> SpaceSpec:
+        """What actions are, as plain data."""
+        return self._link.contract.action_space.spec
+
+    @property
+    def selected_workflow_edition(self) -> str:
+        """The workflow edition that both sides agreed on."""
+        return self._link.wires.dialled.edition
+
+    def reset(
+        self,
+        *,
+        seed: SupportsIndex | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> tuple[Any, Info]:
+        """Start a new episode and return its first observation and info.
+
+        After a failure it opens a new session, and dials again if the connection was lost.
+
+        Raises:
+            EnvironmentException: the environment raised; its traceback comes along.
+            SessionBusy: another client is stepping the environment.
+            SessionClosed: this client was closed.
+            CallTimeout: the environment did not answer in time.
+        """
+        observation, info = self._link.reset(checked_seed(seed), options)
+        info.setdefault("episode_ids", [self._link.episode_id])
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:  # Any: the space's values
+        """Take a step: observation, reward, terminated, truncated, info.
+
+        Raises:
+            InvalidActionError: the action is not in the action space; nothing was stepped.
+            EnvironmentException: the environment raised, or there is no running episode.
+            SessionClosed: this client was closed, or the server has gone.
+            CallTimeout: the environment did not answer in time.
+        """
+        observation, reward, terminated, truncated, info = self._link.step(action)
+        info.setdefault("episode_ids", [self._link.episode_id])
+        return observation, reward, terminated, truncated, info
+
+    def render(self, *, env_index: int = 0) -> Any:  # Any: the backend's array
+        """Return the current frame, (H, W, 3), (H, W, 4) or (H, W), or None when there is none.
+
+        Raises:
+            EnvironmentException: the environment raised.
+        """
+        frame = self._link.render(env_index)
+        if frame is None:
+            return None
+        pixels = decode_png(frame)
+        return Tensor(pixels.tobytes(), list(pixels.shape), "uint8")
+
+    def close(self) -> None:
+        """Leave; the server goes on. A second call does nothing."""
+        self._link.close()
+
+    def shutdown(self, reason: str = "owner shutdown") -> bool:
+        """Ask the server to stop; False when it does not let clients do that."""
+        return self._link.shutdown(reason)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.identity}, address={self.address!r})"

@@ -1,0 +1,1 @@
+"""The rules of the conversation, without any input or output; both sides obey them."""

@@ -1,0 +1,91 @@
+"""The first exchange: who speaks which generation, and what each can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rlcore import IncompatibleError
+
+from rlmesh.protocol.editions import EDITION, EDITIONS, GENERATION, agree, same_generation
+
+# A lane can be stepped and reset by itself; with one environment that is always so.
+SUBSET_STEP = "subset_step"
+# Ours: every session has an environment of its own.
+PRIVATE_SESSIONS = "rlmesh.env.private_sessions.v1"
+YES = "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who is speaking; it never decides anything."""
+
+    component: str
+    package_version: str = ""
+    language: str = ""
+    language_version: str = ""
+    os: str = ""
+    os_version: str = ""
+    arch: str = ""
+    framework_versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    extra: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What a client says first."""
+
+    generation: str
+    editions: tuple[str, ...]
+    preferred: str | None
+    capabilities: Mapping[str, str]
+    peer: Peer | None
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """What a server answers."""
+
+    compatible: bool
+    editions: tuple[str, ...]
+    preferred: str | None
+    capabilities: Mapping[str, str]
+    peer: Peer | None
+    refusal: str | None = None
+
+    def offers(self, capability: str) -> bool:
+        """Tell whether the server has a capability."""
+        return self.capabilities.get(capability) == YES
+
+
+def greet(*, declared: str | None, peer: Peer) -> Hello:
+    """Return what this build's client says."""
+    return Hello(GENERATION, EDITIONS, declared or EDITION, {}, peer)
+
+
+def answer(
+    hello: Hello, *, declared: str | None, capabilities: Mapping[str, str], peer: Peer
+) -> Welcome:
+    """Return what this build's server answers; editions are the client's to choose."""
+    compatible = same_generation(hello.generation)
+    refusal = (
+        None
+        if compatible
+        else f"this server speaks {GENERATION!r}, the client speaks {hello.generation.strip()!r}"
+    )
+    return Welcome(compatible, EDITIONS, declared or EDITION, capabilities, peer, refusal)
+
+
+def accept(welcome: Welcome, *, declared: str | None) -> str:
+    """Return the workflow edition for the session.
+
+    Raises:
+        IncompatibleError: the server speaks another generation, or no edition suits both sides.
+    """
+    if not welcome.compatible:
+        reason = welcome.refusal or f"it does not speak {GENERATION!r}"
+        raise IncompatibleError(
+            f"the server refused the handshake: {reason}",
+            hint="Install matching versions of rlmesh on both sides.",
+        )
+    return agree(offered=welcome.editions, ceiling=welcome.preferred, declared=declared)

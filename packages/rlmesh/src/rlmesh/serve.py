@@ -1,0 +1,247 @@
+"""Serve an environment from the command line: `python -m rlmesh.serve CartPole-v1`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import cast
+
+from rlcore import ConfigurationError, Error
+from rlcore.environ import snapshot, variable
+
+from rlmesh.server.env_server import EnvServer
+from rlmesh.server.environments import make_env
+from rlmesh.server.options import MAX_SESSIONS, ServeOptions
+from rlmesh.server.sources import load_factory
+
+DEFAULT_ADDRESS = "127.0.0.1:50051"
+PARENT_GLANCE_SECONDS = 0.5
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What the command line and the environment variables ask for."""
+
+    source: str
+    kwargs: Mapping[str, object]
+    address: str
+    shared: bool
+    options: ServeOptions
+    token: str | None
+    token_key: str | None
+    allow_public: bool
+    ready_fd: int | None
+    exit_with_parent: bool
+
+
+class Misuse(ConfigurationError):
+    """The command line is wrong."""
+
+    default_code = "usage"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until SIGTERM or Ctrl-C and return the exit code.
+
+    0 after SIGTERM, 130 after Ctrl-C, 1 when it cannot serve, 2 when the command line is wrong.
+    """
+    parser = make_parser()
+    arguments = parser.parse_args(argv)
+    try:
+        command = read_command(arguments, snapshot())
+        return serve(command)
+    except Misuse as error:
+        parser.error(str(error))
+    except Error as error:
+        # One line: whoever started this shows the last one as the reason.
+        sys.stderr.write(f"error: {' '.join(str(error).split())}\n")
+        return FAILED
+
+
+def serve_env(
+    source: str, address: str | None = None, /, *, shared: bool = False, **make_kwargs: object
+) -> None:
+    """Serve the environment that a source names until Ctrl-C.
+
+    Args:
+        source: a gymnasium id or `module:attribute`; see `rlmesh.server.sources`.
+        address: where; by default a free port on the loopback interface.
+        shared: whether all clients use one environment, one after another.
+        **make_kwargs: what each environment is made with.
+
+    Raises:
+        Error: it cannot be served.
+    """
+    factory = load_factory(source, make_kwargs)
+    EnvServer(make_env(factory) if shared else factory, address).serve()
+
+
+def serve(command: Command) -> int:
+    """Serve and return the exit code.
+
+    Raises:
+        Error: it cannot be served.
+    """
+    factory = load_factory(command.source, command.kwargs)
+    server = EnvServer(
+        make_env(factory) if command.shared else factory,
+        command.address,
+        options=command.options,
+        token=command.token,
+        token_key=command.token_key,
+        allow_public=command.allow_public,
+    )
+    stop = threading.Event()
+    received: list[int] = []
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        received.append(number)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
+    if command.exit_with_parent:
+        threading.Thread(target=_watch_parent, args=(os.getppid(), stop), daemon=True).start()
+    server.start()
+    threading.Thread(target=_follow, args=(server, stop), daemon=True).start()
+    sys.stdout.write(f"serving {server.env_contract.id} at {server.address}\n")
+    sys.stdout.flush()
+    if command.ready_fd is not None:
+        _announce(command.ready_fd, server.address)
+    stop.wait()
+    server.shutdown()
+    return INTERRUPTED if signal.SIGINT in received else 0
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m rlmesh.serve",
+        description="Serve an environment. Each client gets its own, unless --shared.",
+        epilog="RLMESH_TOKEN is what clients must show; RLMESH_TOKEN_KEY checks signed tokens. "
+        "RLMESH_ADDRESS, RLMESH_PORT and RLMESH_MAKE_KWARGS stand in for the options.",
+    )
+    parser.add_argument(
+        "source", nargs="?", help="a gymnasium id (CartPole-v1, gym://CartPole-v1) or module:attr"
+    )
+    parser.add_argument("--env", help="the source, as an option")
+    parser.add_argument("--address", help=f"tcp://HOST:PORT or unix:///PATH ({DEFAULT_ADDRESS})")
+    parser.add_argument("--host", help="the host alone; the port is then --port or 50051")
+    parser.add_argument("--port", type=int, help="the port alone, on 127.0.0.1 or --host")
+    parser.add_argument("--kwargs-json", help="a JSON object that each environment is made with")
+    parser.add_argument("--shared", action="store_true", help="one environment for all clients")
+    parser.add_argument("--max-sessions", type=int, default=MAX_SESSIONS)
+    parser.add_argument("--idle-timeout", type=float, help="stop after so many idle seconds")
+    parser.add_argument("--workflow-edition", help="the edition the environment was written for")
+    parser.add_argument(
+        "--allow-remote-shutdown", action="store_true", help="let clients stop the server"
+    )
+    parser.add_argument(
+        "--allow-public", action="store_true", help="let other machines in without a token"
+    )
+    parser.add_argument(
+        "--ready-fd", type=int, help="a descriptor that gets the address once it serves"
+    )
+    parser.add_argument(
+        "--exit-with-parent", action="store_true", help="stop when the parent process ends"
+    )
+    return parser
+
+
+def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Command:
+    """Return what is asked for.
+
+    Raises:
+        Misuse: the arguments contradict each other, or one cannot be read.
+    """
+    sources = [text for text in (arguments.source, arguments.env) if text]
+    if len(sources) != 1:
+        raise Misuse("name one environment", hint="Give a gymnasium id or module:attr.")
+    try:
+        options = ServeOptions(
+            allow_remote_shutdown=arguments.allow_remote_shutdown,
+            idle_timeout_seconds=arguments.idle_timeout,
+            max_sessions=arguments.max_sessions,
+            workflow_edition=arguments.workflow_edition,
+        )
+    except ConfigurationError as error:
+        raise Misuse(error.message, hint=error.hint) from error
+    return Command(
+        source=sources[0],
+        kwargs=_kwargs(arguments.kwargs_json or variable("RLMESH_MAKE_KWARGS", environ)),
+        address=_address(arguments, environ),
+        shared=arguments.shared,
+        options=options,
+        token=variable("RLMESH_TOKEN", environ),
+        token_key=variable("RLMESH_TOKEN_KEY", environ),
+        allow_public=arguments.allow_public,
+        ready_fd=arguments.ready_fd,
+        exit_with_parent=arguments.exit_with_parent,
+    )
+
+
+def _address(arguments: argparse.Namespace, environ: Mapping[str, str]) -> str:
+    host, port = arguments.host, arguments.port
+    if arguments.address and (host is not None or port is not None):
+        raise Misuse("--address is given beside --host or --port", hint="Give one or the other.")
+    if arguments.address:
+        return cast("str", arguments.address)
+    if host is None and port is None:
+        named = variable("RLMESH_ADDRESS", environ)
+        if named is not None:
+            return named
+    default_host, _, default_port = DEFAULT_ADDRESS.partition(":")
+    named_port = variable("RLMESH_PORT", environ) or default_port
+    found_host = host or default_host
+    bracketed = f"[{found_host}]" if ":" in found_host else found_host
+    return f"{bracketed}:{named_port if port is None else port}"
+
+
+def _kwargs(text: str | None) -> Mapping[str, object]:
+    if text is None:
+        return {}
+    try:
+        value: object = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Misuse(f"the keyword arguments {text!r} are not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise Misuse(f"the keyword arguments {text!r} are not a JSON object")
+    return cast("dict[str, object]", value)
+
+
+def _announce(descriptor: int, address: str) -> None:
+    try:
+        os.write(descriptor, f"{address}\n".encode())
+        os.close(descriptor)
+    except OSError as error:
+        raise ConfigurationError(
+            f"--ready-fd {descriptor} cannot be written to: {error.strerror}",
+            hint="Pass an open descriptor (pass_fds).",
+        ) from error
+
+
+def _watch_parent(parent: int, stop: threading.Event) -> None:
+    # An orphan gets another parent; asking now and then works on every system.
+    while not stop.wait(PARENT_GLANCE_SECONDS):
+        if os.getppid() != parent:
+            stop.set()
+
+
+def _follow(server: EnvServer, stop: threading.Event) -> None:
+    # It may stop by itself: a client's request, or the idle timeout.
+    server.wait()
+    stop.set()
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path.cwd()))
+    sys.exit(main())

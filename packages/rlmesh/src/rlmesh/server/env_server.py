@@ -1,0 +1,298 @@
+"""Serve an environment."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from rlcore import (
+    CallTimeout,
+    ConfigurationError,
+    EnvironmentException,
+    Secret,
+    SessionClosed,
+)
+from rlcore.environ import variable
+from rlcore.log import logger
+
+from rlmesh.server.environments import environments_of
+from rlmesh.server.options import ServeOptions
+from rlmesh.server.service import EnvService
+from rlmesh.specs import EnvContract
+from rlmesh.transport.access import Everybody, TokenHolders
+from rlmesh.transport.addresses import Address, parse_bind
+from rlmesh.transport.host import Host
+
+log = logger("rlmesh", "server")
+
+REMOTE_SHUTDOWN_VARIABLE = "RLMESH_ALLOW_REMOTE_SHUTDOWN"
+# How often waits look around; nothing depends on it but how late they notice.
+GLANCE_SECONDS = 0.05
+
+
+class EnvServer:
+    """Serves an environment, or a factory of environments, at one address.
+
+    An environment is one for all: clients step it one after another. A factory (a class, a
+    function, or an object with `make`) gives each client an environment of its own. The address is
+    taken by the constructor; `start`, `serve` or entering the context begins to serve.
+
+    Args:
+        env: the environment, or the factory.
+        address: `tcp://HOST:PORT`, `HOST:PORT`, a port, or `unix:///PATH`; by default a free port
+            on the loopback interface.
+        host: the host, instead of an address.
+        port: the port, instead of an address.
+        path: the socket file, instead of an address.
+        transport: `tcp` or `unix`, where `host`, `port` or `path` leave it open.
+        options: limits.
+        close_env_on_shutdown: whether a shared environment is closed when the server stops.
+        token: what clients have to show.
+        token_key: the key of the signed tokens that clients may show instead.
+        token_subject: the subject that signed tokens must be for; None: any.
+        allow_public: whether other machines may reach the environment without a token.
+
+    Raises:
+        AddressError: the address cannot be understood.
+        BindError: the address is taken or not allowed.
+        ConfigurationError: it is public and has no token, or an option is wrong.
+        EnvironmentException: the factory raised.
+        TypeError: what was given is no environment.
+    """
+
+    def __init__(
+        self,
+        env: object,
+        address: str | None = None,
+        *,
+        host: str | None = None,
+        port: int | None = None,
+        path: str | None = None,
+        transport: str | None = None,
+        options: ServeOptions | None = None,
+        close_env_on_shutdown: bool = True,
+        token: str | Secret | None = None,
+        token_key: str | Secret | None = None,
+        token_subject: str | None = None,
+        allow_public: bool = False,
+    ) -> None:
+        place = parse_bind(address, host=host, port=port, path=path, transport=transport)
+        access = _access(token, token_key, token_subject)
+        if place.is_public and isinstance(access, Everybody) and not allow_public:
+            raise ConfigurationError(
+                f"{place} can be reached from other machines and has no token",
+                hint="Set one (token=, RLMESH_TOKEN), or allow_public=True (--allow-public).",
+            )
+        self._options = options or ServeOptions()
+        self._environments = environments_of(
+            env, close_at_end=close_env_on_shutdown, max_sessions=self._options.max_sessions
+        )
+        self._service = EnvService(
+            self._environments,
+            options=self._options,
+            may_be_stopped=self._may_be_stopped,
+            stop=self._shut_down_quietly,
+        )
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._started = False
+        self._stopping = False
+        try:
+            self._host = Host(
+                place,
+                self._service,
+                access=access,
+                max_sessions=self._options.max_sessions,
+                message_limit=self._options.max_message_bytes,
+            )
+        except BaseException:
+            self._environments.close()
+            raise
+        self._address: Address = self._host.address
+
+    @property
+    def address(self) -> str:
+        """Where clients dial, with the port that was taken."""
+        return str(self._address)
+
+    @property
+    def env_contract(self) -> EnvContract:
+        """What the server promises about the environment."""
+        return self._environments.contract
+
+    @property
+    def options(self) -> ServeOptions:
+        """The limits of the server."""
+        return self._options
+
+    def start(self) -> None:
+        """Serve in the background.
+
+        Raises:
+            SessionClosed: it was started before, or has stopped.
+        """
+        with self._lock:
+            if self._started or self._stopping:
+                raise SessionClosed(
+                    f"the server at {self.address} was started before",
+                    address=self.address,
+                    hint="Make a new EnvServer.",
+                )
+            self._started = True
+        self._host.start()
+        if self._options.idle_timeout_seconds is not None:
+            threading.Thread(
+                target=self._stop_when_idle,
+                args=(self._options.idle_timeout_seconds,),
+                daemon=True,
+            ).start()
+
+    def serve(self) -> None:
+        """Serve until `shutdown` is called elsewhere, or Ctrl-C.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C, after the server has shut down.
+        """
+        self.start()
+        try:
+            self.wait()
+        finally:
+            self.shutdown()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the server has stopped; False when it still serves after `timeout` seconds.
+
+        Raises:
+            SessionClosed: it was never started.
+        """
+        if not self._started:
+            raise SessionClosed(
+                f"the server at {self.address} was not started",
+                address=self.address,
+                hint="Call start() first.",
+            )
+        return self._stopped.wait(timeout)
+
+    def shutdown(self) -> None:
+        """Stop serving: let running steps finish, end all sessions, close the environments.
+
+        A client that is attached but idle does not delay it. A second call does nothing.
+
+        Raises:
+            CallTimeout: an environment is still being stepped, or does not close; it is left so.
+            EnvironmentException: the environment could not be closed.
+        """
+        with self._lock:
+            first, self._stopping = not self._stopping, True
+        if not first:
+            self._stopped.wait(self._options.drain_seconds + self._options.close_seconds)
+            return
+        try:
+            self._drain()
+        finally:
+            self._stopped.set()
+
+    def __enter__(self) -> Self:
+        if not self._started:
+            self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.shutdown()
+
+    def __repr__(self) -> str:
+        return f"EnvServer({self.env_contract.id!r}, address={self.address!r})"
+
+    def _shut_down_quietly(self) -> None:
+        try:
+            self.shutdown()
+        except (CallTimeout, EnvironmentException):
+            log.exception("the server at %s did not shut down in good order", self.address)
+
+    def _may_be_stopped(self) -> bool:
+        said = (variable(REMOTE_SHUTDOWN_VARIABLE) or "").lower()
+        return self._options.allow_remote_shutdown or said in ("1", "true")
+
+    def _drain(self) -> None:
+        self._host.refuse_new_calls()
+        self._wait_while(self._service.busy, self._options.drain_seconds)
+        self._host.stop()
+        if not self._wait_while(self._service.sessions, self._options.close_seconds):
+            raise CallTimeout(
+                f"{len(self._service.sessions())} session(s) of the server at {self.address} "
+                "are still inside the environment",
+                operation="shutdown",
+                seconds=self._options.drain_seconds + self._options.close_seconds,
+                layer="shutdown",
+                hint="The environment hangs; its thread ends with the process.",
+            )
+        self._close_environments()
+
+    def _close_environments(self) -> None:
+        failures: list[EnvironmentException] = []
+
+        def close() -> None:
+            try:
+                self._environments.close()
+            except EnvironmentException as error:
+                failures.append(error)
+
+        # On a thread of its own, because a close that hangs must not hang the shutdown.
+        closing = threading.Thread(target=close, daemon=True)
+        closing.start()
+        closing.join(self._options.close_seconds)
+        if closing.is_alive():
+            raise CallTimeout(
+                f"the environment of the server at {self.address} did not close in time",
+                operation="close",
+                seconds=self._options.close_seconds,
+                layer="shutdown",
+                hint="Raise close_timeout_seconds if it is only slow.",
+            )
+        if failures:
+            raise failures[0]
+
+    def _wait_while(self, condition: Callable[[], object], seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while condition():
+            if time.monotonic() >= deadline:
+                return False
+            self._stopped.wait(GLANCE_SECONDS)
+        return True
+
+    def _stop_when_idle(self, seconds: float) -> None:
+        started = time.monotonic()
+        while True:
+            left = max(started, self._service.idle_since()) + seconds - time.monotonic()
+            if left <= 0:
+                break
+            if self._stopped.wait(left):
+                return
+        log.info("the server at %s stops after %g s without a request", self.address, seconds)
+        self._shut_down_quietly()
+
+
+def _access(
+    token: str | Secret | None, key: str | Secret | None, subject: str | None
+) -> Everybody | TokenHolders:
+    secrets = [_secret(token, "token"), _secret(key, "token_key")]
+    if secrets == [None, None]:
+        return Everybody()
+    return TokenHolders(token=secrets[0], key=secrets[1], subject=subject)
+
+
+def _secret(given: str | Secret | None, name: str) -> Secret | None:
+    if given is None:
+        return None
+    secret = given if isinstance(given, Secret) else Secret(given)
+    if not secret:
+        raise ConfigurationError(f"{name} is empty", hint="Leave it out, or give a secret.")
+    return secret

@@ -1,0 +1,251 @@
+"""Where the environments of a server come from: one that all sessions share, or one for each."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+from rlcore import ConfigurationError, EnvironmentException, Error, SessionBusy, UnsupportedError
+
+from rlmesh.specs import EnvContract, contract_of
+
+# A client that has just left may take a moment to be noticed; the next one need not fail for it.
+HANDOVER_SECONDS = 0.5
+
+Env = Any  # whatever has reset and step: gymnasium's, or the user's own class
+
+
+class Environments(Protocol):
+    """Gives environments to sessions and takes them back."""
+
+    contract: EnvContract
+    private: bool
+
+    def admit(self) -> None:
+        """Take a place for a session.
+
+        Raises:
+            SessionBusy: there is none.
+        """
+        ...
+
+    def take(self) -> Env:
+        """Return the environment of an admitted session; called in the session's thread."""
+        ...
+
+    def give_back(self, env: Env | None) -> None:
+        """Free a session's place, and close the environment if it was the session's own."""
+        ...
+
+    def close(self) -> None:
+        """Close what is left."""
+        ...
+
+
+class TheOne:
+    """One environment that sessions use one after another."""
+
+    private = False
+
+    def __init__(self, env: Env, *, close_at_end: bool) -> None:
+        self.contract = scalar_contract(env)
+        self._env = env
+        self._close_at_end = close_at_end
+        self._place = threading.Semaphore()
+        self._closed = threading.Lock()
+
+    def admit(self) -> None:
+        """Take the one place.
+
+        Raises:
+            SessionBusy: another client has it.
+        """
+        if not self._place.acquire(timeout=HANDOVER_SECONDS):
+            raise SessionBusy("another client is stepping this environment")
+
+    def take(self) -> Env:
+        """Return the environment."""
+        return self._env
+
+    def give_back(self, env: Env | None) -> None:
+        """Free the place; the environment stays as it is for the next session."""
+        self._place.release()
+
+    def close(self) -> None:
+        """Close the environment, unless that was left to its owner."""
+        if self._close_at_end and self._closed.acquire(blocking=False):
+            close_env(self._env)
+
+
+class OneEach:
+    """A factory that makes an environment for each session.
+
+    The first environment is made at once, because only an environment can tell its contract; the
+    first session gets it.
+    """
+
+    private = True
+
+    def __init__(self, factory: Callable[[], object], *, max_sessions: int) -> None:
+        self._factory = factory
+        spare = make_env(factory)
+        try:
+            self.contract = scalar_contract(spare)
+        except BaseException:
+            close_env(spare)
+            raise
+        self._spare: Env | None = spare
+        self._lock = threading.Lock()
+        self._max_sessions = max_sessions
+        self._places = threading.Semaphore(max_sessions)
+
+    def admit(self) -> None:
+        """Take a place.
+
+        Raises:
+            SessionBusy: all are taken.
+        """
+        if not self._places.acquire(timeout=HANDOVER_SECONDS):
+            raise SessionBusy(
+                f"all {self._max_sessions} sessions of this server are taken",
+                code="sessions_exhausted",
+            )
+
+    def take(self) -> Env:
+        """Return an environment of the session's own.
+
+        Raises:
+            EnvironmentException: the factory raised, or made something else than it did first.
+        """
+        with self._lock:
+            spare, self._spare = self._spare, None
+        if spare is not None:
+            return spare
+        env = make_env(self._factory)
+        try:
+            contract = scalar_contract(env)
+            if contract.digest != self.contract.digest:
+                raise EnvironmentException(
+                    f"the factory now makes {contract.id!r} with another contract than at first",
+                    operation="make",
+                    environment=self.contract.id,
+                    hint="A factory has to make the same environment each time.",
+                )
+        except BaseException:
+            close_env(env)
+            raise
+        return env
+
+    def give_back(self, env: Env | None) -> None:
+        """Close a session's environment and free its place."""
+        try:
+            if env is not None:
+                close_env(env)
+        finally:
+            self._places.release()
+
+    def close(self) -> None:
+        """Close the environment that no session took."""
+        with self._lock:
+            spare, self._spare = self._spare, None
+        if spare is not None:
+            close_env(spare)
+
+
+def environments_of(source: object, *, close_at_end: bool, max_sessions: int) -> Environments:
+    """Return the environments that a server is given: an environment, or a factory of them.
+
+    Raises:
+        TypeError: it is neither.
+        EnvironmentException: the factory raised.
+    """
+    factory = _factory_in(source)
+    if factory is not None:
+        return OneEach(factory, max_sessions=max_sessions)
+    return TheOne(source, close_at_end=close_at_end)
+
+
+def make_env(factory: Callable[[], object]) -> Env:
+    """Return what a factory makes.
+
+    Raises:
+        EnvironmentException: it raised, or made no environment.
+        Error: it raised one of ours.
+    """
+    name = getattr(factory, "__qualname__", repr(factory))
+    try:
+        env = factory()
+    except Error:
+        raise
+    except Exception as error:
+        raise EnvironmentException(
+            f"{name} could not make an environment: {type(error).__name__}: {error}",
+            operation="make",
+            remote_type=type(error).__name__,
+        ) from error
+    if not _steps(env):
+        raise EnvironmentException(
+            f"{name} made {env!r}, which has no reset and step", operation="make"
+        )
+    return env
+
+
+def scalar_contract(env: Env) -> EnvContract:
+    """Return the contract of a single environment.
+
+    Raises:
+        TypeError: it lacks a method or a space.
+        UnsupportedError: it steps several environments at once.
+    """
+    missing = [
+        name
+        for name in ("observation_space", "action_space", "reset", "step", "close")
+        if getattr(env, name, None) is None
+    ]
+    if missing:
+        raise NotAnEnvironment(
+            f"{env!r} is not an environment: it has no {', '.join(missing)}",
+            hint="Serve a gymnasium environment, an object like one, or a factory of them.",
+        )
+    if hasattr(env, "single_observation_space") or getattr(env, "num_envs", 1) != 1:
+        raise UnsupportedError(
+            f"{env!r} steps several environments at once, which this build does not serve",
+            hint="Serve a factory of single environments: each session gets its own.",
+        )
+    return contract_of(env)
+
+
+class NotAnEnvironment(ConfigurationError, TypeError):
+    """What was given to serve is neither an environment nor a factory of them."""
+
+    default_code = "not_an_environment"
+
+
+def close_env(env: Env) -> None:
+    """Close an environment.
+
+    Raises:
+        EnvironmentException: it raised.
+    """
+    try:
+        env.close()
+    except Exception as error:
+        raise EnvironmentException(
+            f"close failed: {type(error).__name__}: {error}",
+            operation="close",
+            remote_type=type(error).__name__,
+        ) from error
+
+
+def _factory_in(source: object) -> Callable[[], object] | None:
+    if not isinstance(source, type) and _steps(source):
+        return None
+    make = getattr(source, "make", None)
+    if callable(make) and not isinstance(source, type):
+        return cast("Callable[[], object]", make)
+    return cast("Callable[[], object]", source) if callable(source) else None
+
+
+def _steps(env: object) -> bool:
+    return callable(getattr(env, "reset", None)) and callable(getattr(env, "step", None))

@@ -1,0 +1,71 @@
+"""How long a server lives, and how many it serves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import KW_ONLY, dataclass
+
+from rlcore import ConfigurationError
+
+from rlmesh.protocol.editions import declared_edition
+from rlmesh.transport.limits import MESSAGE_BYTES
+
+DRAIN_SECONDS = 5.0
+CLOSE_SECONDS = 5.0
+MAX_SESSIONS = 64
+SMALLEST_MESSAGE_LIMIT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Limits of a server.
+
+    Attributes:
+        allow_remote_shutdown: whether a client may stop the server.
+        idle_timeout_seconds: stop after so long without a request; None: never.
+        drain_timeout_seconds: how long a shutdown waits for steps that are running; None: 5 s.
+        close_timeout_seconds: how long it then waits for environments to close; None: 5 s.
+        workflow_edition: the edition the environment was written for; None: this build's.
+        max_sessions: how many clients may step at once, where each gets its own environment.
+        max_message_bytes: the largest message, either way.
+
+    Raises:
+        ConfigurationError: a number is out of range, or this build does not run the edition.
+    """
+
+    _: KW_ONLY
+    allow_remote_shutdown: bool = False
+    idle_timeout_seconds: float | None = None
+    drain_timeout_seconds: float | None = None
+    close_timeout_seconds: float | None = None
+    workflow_edition: str | None = None
+    max_sessions: int = MAX_SESSIONS
+    max_message_bytes: int = MESSAGE_BYTES
+
+    def __post_init__(self) -> None:
+        for name in ("idle_timeout_seconds", "drain_timeout_seconds", "close_timeout_seconds"):
+            seconds: float | None = getattr(self, name)
+            if seconds is not None and not (seconds > 0 and math.isfinite(seconds)):
+                raise ConfigurationError(
+                    f"{name} is {seconds!r}", hint="Give a positive number of seconds, or None."
+                )
+        if self.max_sessions < 1:
+            raise ConfigurationError(
+                f"max_sessions is {self.max_sessions!r}", hint="Allow one session at least."
+            )
+        if not SMALLEST_MESSAGE_LIMIT <= self.max_message_bytes <= MESSAGE_BYTES:
+            raise ConfigurationError(
+                f"max_message_bytes is {self.max_message_bytes!r}",
+                hint=f"Use {SMALLEST_MESSAGE_LIMIT} to {MESSAGE_BYTES}.",
+            )
+        object.__setattr__(self, "workflow_edition", declared_edition(self.workflow_edition))
+
+    @property
+    def drain_seconds(self) -> float:
+        """How long a shutdown waits for steps that are running."""
+        return DRAIN_SECONDS if self.drain_timeout_seconds is None else self.drain_timeout_seconds
+
+    @property
+    def close_seconds(self) -> float:
+        """How long a shutdown waits for environments to close."""
+        return CLOSE_SECONDS if self.close_timeout_seconds is None else self.close_timeout_seconds

@@ -1,0 +1,108 @@
+"""The environment that a text names: a gymnasium id, or an attribute of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import Any, cast
+
+from rlcore import ConfigurationError, EnvironmentException, MissingDependencyError
+
+GYM = "gym://"
+PYTHON = "python://"
+
+Factory = Callable[[], object]
+
+
+def load_factory(source: str, kwargs: Mapping[str, object] | None = None) -> Factory:
+    """Return what makes the environment that a source names.
+
+    Args:
+        source: `CartPole-v1` or `gym://CartPole-v1`; `module:attribute` or
+            `python://module:attribute`, which is a class, a function, or an object with `make`.
+        kwargs: what each environment is made with.
+
+    Raises:
+        ConfigurationError: the source names nothing.
+        MissingDependencyError: it is a gymnasium id, and gymnasium is not installed.
+    """
+    text = source.strip()
+    if text.startswith(GYM):
+        return _of_gymnasium(text.removeprefix(GYM), kwargs or {})
+    if text.startswith(PYTHON) or ":" in text:
+        return _of_module(text.removeprefix(PYTHON), kwargs or {})
+    return _of_gymnasium(text, kwargs or {})
+
+
+def _of_gymnasium(env_id: str, kwargs: Mapping[str, object]) -> Factory:
+    try:
+        import gymnasium
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"{env_id!r} is an environment of gymnasium, which is not installed",
+            hint='Install it: pip install "rlmesh[gymnasium]"',
+        ) from error
+    if not env_id:
+        raise ConfigurationError("the source names no environment", hint="Write gym://CartPole-v1.")
+
+    def make() -> object:
+        try:
+            made: object = gymnasium.make(env_id, **cast("dict[str, Any]", kwargs))
+            return made
+        except gymnasium.error.Error as error:
+            # The base class itself is what gymnasium raises for a malformed id.
+            unknown = isinstance(error, gymnasium.error.UnregisteredEnv)
+            if not unknown and type(error) is not gymnasium.error.Error:
+                raise
+            raise ConfigurationError(
+                f"gymnasium has no environment {env_id!r}: {error}",
+                code="unknown_environment",
+                hint="Check the id; name a module's own as module:attribute.",
+            ) from error
+        except ModuleNotFoundError as error:
+            raise EnvironmentException(
+                f"{env_id!r} needs a module that is not installed: {error}",
+                operation="make",
+                remote_type=type(error).__name__,
+            ) from error
+
+    make.__qualname__ = f"gymnasium.make({env_id!r})"
+    return make
+
+
+def _of_module(path: str, kwargs: Mapping[str, object]) -> Factory:
+    module_name, colon, attribute = path.partition(":")
+    if not colon or not module_name or not attribute:
+        raise ConfigurationError(
+            f"{path!r} does not name an attribute of a module", hint="Write module:attribute."
+        )
+    try:
+        found: object = import_module(module_name)
+    except Exception as error:
+        raise ConfigurationError(
+            f"the module {module_name!r} of {path!r} cannot be imported: "
+            f"{type(error).__name__}: {error}",
+            code="not_importable",
+            hint="Is it installed, or in the folder the server was started in?",
+        ) from error
+    for name in attribute.split("."):
+        if not hasattr(found, name):
+            raise ConfigurationError(
+                f"{path!r}: {found!r} has no attribute {name!r}", code="not_importable"
+            )
+        found = getattr(found, name)
+    return _factory_of(found, path, kwargs)
+
+
+def _factory_of(found: object, path: str, kwargs: Mapping[str, object]) -> Factory:
+    if isinstance(found, type) and hasattr(found, "make") and not hasattr(found, "step"):
+        found = cast("Callable[[], object]", found)()
+    make = getattr(found, "make", None)
+    maker = make if callable(make) and not isinstance(found, type) else found
+    if callable(maker):
+        return partial(cast("Callable[..., object]", maker), **kwargs)
+    raise ConfigurationError(
+        f"{path!r} is {found!r}, which makes no environment",
+        hint="Name a class, a function, or an object with make().",
+    )

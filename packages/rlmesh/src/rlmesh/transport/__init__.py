@@ -1,0 +1,1 @@
+"""How messages travel: the only rooms that know gRPC."""

@@ -1,0 +1,178 @@
+"""A session's messages as the client writes and reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from google.protobuf.message import DecodeError
+from rlcore import ProtocolException
+
+from rlmesh.codec.metadata import decode_meta, encode_meta
+from rlmesh.protocol.faults import Fault
+from rlmesh.wire.env.v1 import env_pb2
+from rlmesh.wire.spaces.v1 import spaces_pb2
+
+
+class FaultReceived(Exception):
+    """The reply is a fault; the caller turns it into its own error."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+@dataclass(slots=True)
+class StepReply:
+    """What a step gave."""
+
+    leaves: Sequence[bytes]
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: dict[str, object]
+
+
+def write_configure(request_id: str, edition: str) -> bytes:
+    """Return the message that pins the workflow edition."""
+    configure = env_pb2.ConfigureEnvRequest(selected_workflow_edition=edition)
+    return env_pb2.JoinRequest(configure=configure, request_id=request_id).SerializeToString()
+
+
+def write_reset(
+    request_id: str,
+    *,
+    seed: int | None,
+    options: Mapping[str, object] | None,
+    timeout_ms: int,
+    episode_id: str,
+) -> bytes:
+    """Return a reset as bytes."""
+    reset = env_pb2.ResetRequest(
+        seeds=() if seed is None else (seed,),
+        options=None if options is None else encode_meta(options),
+        timeout_ms=timeout_ms,
+        episode_ids=(episode_id,),
+    )
+    return env_pb2.JoinRequest(reset=reset, request_id=request_id).SerializeToString()
+
+
+def write_step(
+    request_id: str, leaves: Sequence[bytes], *, timeout_ms: int, episode_id: str
+) -> bytes:
+    """Return a step as bytes."""
+    step = env_pb2.StepRequest(
+        action=spaces_pb2.SpaceValue(leaves=leaves),
+        timeout_ms=timeout_ms,
+        episode_ids=(episode_id,),
+    )
+    return env_pb2.JoinRequest(step=step, request_id=request_id).SerializeToString()
+
+
+def write_render(request_id: str, lane: int, *, timeout_ms: int) -> bytes:
+    """Return a render as bytes."""
+    render = env_pb2.RenderRequest(env_indices=(lane,), timeout_ms=timeout_ms)
+    return env_pb2.JoinRequest(render=render, request_id=request_id).SerializeToString()
+
+
+def write_close(request_id: str, reason: str) -> bytes:
+    """Return a close as bytes."""
+    close = env_pb2.CloseEnvsRequest(reason=reason)
+    return env_pb2.JoinRequest(close=close, request_id=request_id).SerializeToString()
+
+
+def read_configured(data: bytes, request_id: str) -> None:
+    """Check the reply to a configure.
+
+    Raises:
+        FaultReceived: the server refused the edition.
+        ProtocolException: it is not the reply to this request.
+    """
+    _read(data, request_id, "configure")
+
+
+def read_reset(data: bytes, request_id: str) -> tuple[Sequence[bytes], dict[str, object]]:
+    """Return a reset's observation and info.
+
+    Raises:
+        FaultReceived: the reset failed.
+        ProtocolException: it is not the reply to this request.
+    """
+    reset = _read(data, request_id, "reset").reset
+    info = decode_meta(reset.infos) if reset.HasField("infos") else {}
+    return reset.observation.leaves, info
+
+
+def read_step(data: bytes, request_id: str) -> StepReply:
+    """Return what a step gave.
+
+    Raises:
+        FaultReceived: the step failed.
+        ProtocolException: it is not the reply to this request.
+    """
+    step = _read(data, request_id, "step").step
+    rewards, terminated, truncated = step.rewards, step.terminated_mask, step.truncated_mask
+    if len(rewards) != 1 or len(terminated) != 1 or len(truncated) != 1:
+        raise ProtocolException(
+            f"the step's reply has {len(rewards)} rewards, {len(terminated)} terminated and "
+            f"{len(truncated)} truncated flags for one environment"
+        )
+    info = decode_meta(step.infos) if step.HasField("infos") else {}
+    if step.completed_episodes:
+        info.setdefault("completed_episodes", 1)
+    return StepReply(
+        step.observation.leaves,
+        rewards[0],
+        terminated != b"\0",
+        truncated != b"\0",
+        info,
+    )
+
+
+def read_render(data: bytes, request_id: str) -> bytes | None:
+    """Return a render's PNG file, or None when the environment gave no frame.
+
+    Raises:
+        FaultReceived: the render failed.
+        ProtocolException: it is not the reply to this request.
+    """
+    render = _read(data, request_id, "render").render
+    known = (env_pb2.RENDER_FORMAT_UNSPECIFIED, env_pb2.RENDER_FORMAT_PNG)
+    if not render.HasField("frame") or render.format not in known:
+        return None
+    return render.frame
+
+
+def read_closed(data: bytes, request_id: str) -> None:
+    """Check the reply to a close.
+
+    Raises:
+        FaultReceived: closing failed.
+        ProtocolException: it is not the reply to this request.
+    """
+    _read(data, request_id, "close")
+
+
+def _read(data: bytes, request_id: str, kind: str) -> env_pb2.JoinResponse:
+    try:
+        message = env_pb2.JoinResponse.FromString(data)
+    except DecodeError as error:
+        raise ProtocolException(f"not a reply of this protocol: {error}") from error
+    if message.request_id != request_id:
+        raise ProtocolException(
+            f"the reply is to request {message.request_id!r}, the request was {request_id!r}"
+        )
+    given = message.WhichOneof("kind")
+    if given != kind:
+        _refuse(message, given, kind)
+    return message
+
+
+def _refuse(message: env_pb2.JoinResponse, given: str | None, kind: str) -> NoReturn:
+    if given != "error":
+        raise ProtocolException(f"the reply to a {kind} is a {given or 'message without content'}")
+    error = message.error
+    raise FaultReceived(
+        Fault(int(error.code), error.message, error.is_recoverable, error.debug_info)
+    )

@@ -1,0 +1,66 @@
+"""The standard health service, grpc.health.v1."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import grpc
+
+# The standard messages hold a string and an enum in field 1, and so do these two in bytes.
+from google.protobuf.wrappers_pb2 import Int32Value, StringValue
+
+from rlmesh.transport.methods import ENV_SERVICE, HEALTH_SERVICE
+
+SERVING, NOT_SERVING, SERVICE_UNKNOWN = 1, 2, 3
+SERVICES = ("", ENV_SERVICE)
+
+
+class Health:
+    """Answers whether the server serves."""
+
+    def __init__(self) -> None:
+        self._serving = True
+        self._changed = threading.Condition()
+
+    def stop_serving(self) -> None:
+        """Say from now on that the server does not serve."""
+        with self._changed:
+            self._serving = False
+            self._changed.notify_all()
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """Return the service's handler."""
+        return grpc.method_handlers_generic_handler(
+            HEALTH_SERVICE,
+            {
+                "Check": grpc.unary_unary_rpc_method_handler(
+                    self._check, StringValue.FromString, Int32Value.SerializeToString
+                ),
+                "Watch": grpc.unary_stream_rpc_method_handler(
+                    self._watch, StringValue.FromString, Int32Value.SerializeToString
+                ),
+            },
+        )
+
+    def _check(self, request: StringValue, context: grpc.ServicerContext) -> Int32Value:
+        if request.value not in SERVICES:
+            context.abort(grpc.StatusCode.NOT_FOUND, f"unknown service {request.value!r}")
+        return Int32Value(value=SERVING if self._serving else NOT_SERVING)
+
+    def _watch(self, request: StringValue, context: grpc.ServicerContext) -> Iterator[Int32Value]:
+        if request.value not in SERVICES:
+            yield Int32Value(value=SERVICE_UNKNOWN)
+            return
+        context.add_callback(self._wake)
+        told: bool | None = None
+        while context.is_active():
+            with self._changed:
+                while self._serving == told and context.is_active():
+                    self._changed.wait()
+                told = self._serving
+            yield Int32Value(value=SERVING if told else NOT_SERVING)
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()

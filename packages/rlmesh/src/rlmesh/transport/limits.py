@@ -1,0 +1,31 @@
+"""What both sides of a connection are set to."""
+
+from __future__ import annotations
+
+# gRPC's own 4 MiB is too little for a batch of camera frames; the published peers take this much.
+MESSAGE_BYTES = 256 * 1024 * 1024
+KEEPALIVE_MS = 30_000
+KEEPALIVE_ANSWER_MS = 10_000
+
+Options = list[tuple[str, int | str]]
+
+
+def message_options(limit: int) -> Options:
+    """Return the channel arguments that allow messages of up to `limit` bytes each way."""
+    return [
+        ("grpc.max_receive_message_length", limit),
+        ("grpc.max_send_message_length", limit),
+    ]
+
+
+def keepalive_options() -> Options:
+    """Return the channel arguments that notice a vanished peer, also while nobody steps."""
+    return [
+        ("grpc.keepalive_time_ms", KEEPALIVE_MS),
+        ("grpc.keepalive_timeout_ms", KEEPALIVE_ANSWER_MS),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        # Published clients ping every 30 s, idle or not, which gRPC would punish as abuse.
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+        ("grpc.http2.max_ping_strikes", 0),
+    ]
