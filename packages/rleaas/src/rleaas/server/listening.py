@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import uvicorn
+from fastapi.concurrency import run_in_threadpool
 from rlcore import ConfigurationError
 
 from rleaas.server.app import create_app
@@ -67,6 +68,7 @@ class Listening:
             on_ready(self.url)
 
         self._web.on_started = started
+        self._web.before_shutdown = self.state.scheduler.stop
         try:
             self._web.run(sockets=[self._socket])
         finally:
@@ -84,6 +86,7 @@ class _WebServer(uvicorn.Server):
     """uvicorn without its own signal handling, which would end the process before our children."""
 
     on_started: Callable[[], None]
+    before_shutdown: Callable[[], None]
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -92,6 +95,11 @@ class _WebServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Workers are told while they can still be heard.
+        await run_in_threadpool(self.before_shutdown)
+        await super().shutdown(sockets)
 
 
 def _bind(host: str, port: int) -> socket.socket:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import cast
 
 from rlcore import EnvironmentURI
 
@@ -140,7 +141,6 @@ def evaluation(row: JobRow) -> JsonObject:
         "seeds": request.get("seeds"),
         "max_episode_steps": request.get("max_episode_steps"),
         "success_threshold": request.get("success_threshold"),
-        "deterministic": request.get("deterministic"),
         "episodes_done": results.get("episodes_done", 0),
         "progress": row.progress,
         "error": row.error,
@@ -152,19 +152,31 @@ def evaluation(row: JobRow) -> JsonObject:
     }
 
 
-def report(row: JobRow, episodes: Sequence[EventRow]) -> JsonObject:
-    """An evaluation with what is known of its result; a running one has a partial report."""
-    asked = row.request.get("seeds")
+def report(row: JobRow, events: Sequence[EventRow]) -> JsonObject:
+    """An evaluation with what is known of its result.
+
+    While it runs, and when it ended early, the episodes so far are there and counted, without
+    statistics that only the whole would give.
+    """
+    results = row.results
+    episodes = items(results.get("episodes")) or [event.data for event in events]
+    scored = sum(1 for episode in episodes if _has_score(episode))
     return {
-        **row.results,
+        "scored": scored,
+        "failed": len(episodes) - scored,
+        **results,
         **evaluation(row),
-        "episodes": [event.data for event in episodes],
-        "asked": _length(asked),
+        "asked": _length(row.request.get("seeds")),
+        "episodes": episodes,
         "complete": row.status == lifecycle.COMPLETED,
         "verifier_breakdown": {},
         "rollout_ids": [],
         "scenario_results": [],
     }
+
+
+def _has_score(episode: object) -> bool:
+    return isinstance(episode, dict) and cast("JsonObject", episode).get("reward") is not None
 
 
 def _message(row: JobRow) -> str:

@@ -50,7 +50,7 @@ def require_safe_host(host: str, *, has_key: bool, allow_public: bool) -> None:
     raise ConfigurationError(
         f"host {host!r} would open this server to other machines without a key",
         code="public_without_key",
-        hint=f"Set {API_KEY_VARIABLE}, or allow it explicitly, or use 127.0.0.1",
+        hint=f"Set {API_KEY_VARIABLE}, or use --host 127.0.0.1",
     )
 
 

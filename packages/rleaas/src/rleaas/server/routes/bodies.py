@@ -11,8 +11,8 @@ from rleaas.server.rules.json_values import problem_with
 from rleaas.server.rules.lifecycle import ReportType
 
 JsonObject = dict[str, object]
-Count = Annotated[int, Field(gt=0, le=10**9)]
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Count = Annotated[int, Field(gt=0, le=10**9, strict=True)]
+Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
 MAX_EPISODES = 100_000
 
 
@@ -102,11 +102,10 @@ class StartEvaluation(Body):
     environment_name: str | None = None
     environment_version: Count | None = None
     seeds: list[Seed] | None = Field(None, min_length=1, max_length=MAX_EPISODES)
-    episodes: int | None = Field(None, gt=0, le=MAX_EPISODES)
+    episodes: int | None = Field(None, gt=0, le=MAX_EPISODES, strict=True)
     base_seed: Seed = 0
     max_episode_steps: Count | None = None
     success_threshold: float | None = None
-    deterministic: bool = True
     name: str | None = None
     purpose: str = "evaluation"
 

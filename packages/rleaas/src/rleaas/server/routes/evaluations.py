@@ -82,7 +82,6 @@ def queue(body: StartEvaluation, state: ServerState, idempotency_key: str | None
                 "seeds": seeds,
                 "max_episode_steps": body.max_episode_steps,
                 "success_threshold": body.success_threshold,
-                "deterministic": body.deterministic,
                 "purpose": body.purpose,
             },
             name=body.name or None,

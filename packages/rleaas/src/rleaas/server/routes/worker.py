@@ -79,11 +79,12 @@ def post_reports(kind: Kind, id: str, body: Reports, state: State) -> JsonObject
 
 
 @router.put(
-    "/api/worker/training/{id}/checkpoints/{checkpoint_id}",
+    "/api/worker/{kind}/{id}/checkpoints/{checkpoint_id}",
     responses=documented(404, 409, 413, 422),
     openapi_extra={"requestBody": {"content": {"application/octet-stream": {}}, "required": True}},
 )
 async def put_checkpoint(
+    kind: Literal["training"],  # the dependency that checks the token reads it
     id: str,
     checkpoint_id: str,
     request: Request,
@@ -122,13 +123,20 @@ async def put_checkpoint(
 
 def _require_own(state: ServerState, job_id: str, checkpoint_id: str) -> None:
     with state.database.read() as session:
-        jobs.find(session, jobs.TRAINING, job_id)
+        _require_running(jobs.find(session, jobs.TRAINING, job_id))
         existing = session.get(CheckpointRow, checkpoint_id)
     if existing is not None and existing.job_id != job_id:
         raise ConflictError(
             f"checkpoint {checkpoint_id!r} belongs to {existing.job_id!r}",
             code="checkpoint_id_taken",
             hint="Put the job's id into the checkpoint's",
+        )
+
+
+def _require_running(job: JobRow) -> None:
+    if job.status in lifecycle.TERMINAL:
+        raise ConflictError(
+            f"{job.id!r} is {job.status} already and takes no checkpoint", code="job_finished"
         )
 
 

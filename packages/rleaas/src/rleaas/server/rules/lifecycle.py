@@ -33,6 +33,7 @@ ReportType = Literal[
     "failed",
     "cancelled",
 ]
+_NESTED = ("results", "report")
 _RESULT_KEYS = (
     "avg_reward",
     "success_rate",
@@ -116,10 +117,11 @@ def _percent(done: int, goal: int, before: int) -> int:
 
 
 def _results_in(data: Mapping[str, object]) -> dict[str, object]:
-    nested = data.get("results")
-    found = {key: value for key, value in data.items() if key != "results"}
-    if isinstance(nested, dict):
-        found.update(cast("dict[str, object]", nested))
+    found = {key: value for key, value in data.items() if key not in _NESTED}
+    for name in _NESTED:
+        nested = data.get(name)
+        if isinstance(nested, dict):
+            found.update(cast("dict[str, object]", nested))
     return found
 
 

@@ -1,0 +1,226 @@
+"""Servers whose environments and workers are small stand-ins, or real ones."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import httpx
+import pytest
+from rlcore import Error, Secret
+from rleaas.server.envhost.process import DidNotStart
+from rleaas.server.jobs.scheduler import Patience
+from rleaas.server.local import LocalServer
+from rleaas.server.settings import ServerSettings
+from rleaas.server.state import ServerState
+
+CONTRACT: dict[str, object] = {
+    "id": "CartPole-v1",
+    "action_space": {"kind": "discrete", "n": 2},
+    "observation_space": {"kind": "box", "high": ["inf", 1.5]},
+}
+
+IMPATIENT = Patience(tick=0.02, to_cancel=0.3, to_terminate=0.3, to_exit=0.3, to_report=30.0)
+
+
+class FakeServed:
+    """An environment without a process."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.stopped = threading.Event()
+        self.how = "stopped"
+
+    def ended(self) -> str | None:
+        return self.how if self.stopped.is_set() else None
+
+    def wait(self) -> str:
+        self.stopped.wait()
+        return self.how
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    def die(self, how: str) -> None:
+        self.how = how
+        self.stopped.set()
+
+
+@dataclass
+class FakeMesh:
+    """Launcher and inspector in one: what it serves, how often it was started."""
+
+    contract: dict[str, object] = field(default_factory=lambda: dict(CONTRACT))
+    refuse: dict[str, str] = field(default_factory=dict[str, str])
+    served: list[FakeServed] = field(default_factory=list[FakeServed])
+    dialled: list[str] = field(default_factory=list[str])
+    unreachable: Error | None = None
+
+    def launch(
+        self, source: str, kwargs: Mapping[str, object], *, key: Secret, log: Path, timeout: float
+    ) -> FakeServed:
+        if source in self.refuse:
+            raise DidNotStart(self.refuse[source])
+        served = FakeServed(f"tcp://127.0.0.1:{50000 + len(self.served)}")
+        self.served.append(served)
+        return served
+
+    def inspect(self, address: str, key: Secret | None, timeout: float) -> dict[str, object]:
+        self.dialled.append(address)
+        if self.unreachable is not None:
+            raise self.unreachable
+        return self.contract
+
+
+@dataclass
+class Running:
+    """A server with a client for it."""
+
+    server: LocalServer
+    http: httpx.Client
+    mesh: FakeMesh
+
+    def register(self, name: str = "CartPole", **fields: object) -> dict[str, object]:
+        body = {"name": name, "source": "gym://CartPole-v1", **fields}
+        return self.ok(self.http.post("/api/custom-environments", json=body))
+
+    @staticmethod
+    def listed(page: dict[str, object], field: str) -> list[dict[str, object]]:
+        items = page[field]
+        assert isinstance(items, list)
+        return cast("list[dict[str, object]]", items)
+
+    def ready(self, name: str = "CartPole", **fields: object) -> dict[str, object]:
+        self.register(name, **fields)
+        self.ok(self.http.get(f"/api/environments/{name}/endpoint"))
+        return self.ok(self.http.get(f"/api/environments/{name}"))
+
+    def train(self, env: str = "CartPole", **body: object) -> str:
+        return str(self.ok(self.http.post(f"/train/{env}", json=body))["job_id"])
+
+    def finished(self, kind: str, job_id: str) -> str:
+        row = self.server.state.scheduler.wait_finished(kind, job_id, 20)
+        return row.status if row.error is None else f"{row.status}: {row.error}"
+
+    @staticmethod
+    def ok(reply: httpx.Response) -> dict[str, object]:
+        assert reply.status_code == 200, reply.text
+        body: dict[str, object] = reply.json()
+        return body
+
+
+Start = Callable[..., Running]
+
+# A worker in one file: it talks to the server like the real ones, with the standard library only.
+WORKER = """
+import json, os, sys, urllib.request, hashlib, time
+kind, job, url = sys.argv[1:4]
+plan = json.loads(sys.argv[4])
+token = os.environ["RLEAAS_WORKER_TOKEN"]
+base = f"{url}/api/worker/{kind}/{job}"
+seq = 0
+def call(method, path, data=None, headers=None):
+    request = urllib.request.Request(path, data=data, method=method)
+    request.add_header("Authorization", f"Bearer {token}")
+    for name, value in (headers or {}).items():
+        request.add_header(name, value)
+    with urllib.request.urlopen(request, timeout=20) as reply:
+        return json.loads(reply.read())
+def tell(*reports):
+    global seq
+    seq += 1
+    body = {"seq": seq, "reports": [{"type": t, "data": d} for t, d in reports]}
+    return call("POST", base + "/reports", json.dumps(body).encode(),
+                {"Content-Type": "application/json"})["cancel_requested"]
+assignment = call("GET", base + "/assignment")
+print("working on", assignment["environment_uri"], flush=True)
+tell(("started", {}))
+for kind_, data in plan:
+    if kind_ == "crash":
+        print("Traceback: it broke", file=sys.stderr, flush=True)
+        sys.exit(3)
+    if kind_ == "checkpoint":
+        content = data["content"].encode()
+        call("PUT", base + f"/checkpoints/ckpt_{job}_{data['episode']}?episode={data['episode']}"
+             f"&avg_reward={data['avg_reward']}&label=x", content,
+             {"x-content-sha256": hashlib.sha256(content).hexdigest(),
+              "Content-Type": "application/octet-stream"})
+    elif kind_ == "until_cancelled":
+        while not tell(("heartbeat", {})):
+            time.sleep(0.02)
+        tell(("cancelled", {}))
+        sys.exit(0)
+    elif kind_ == "ignore_cancel":
+        import signal
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print("ready to be stubborn", flush=True)
+        time.sleep(60)
+    else:
+        tell((kind_, data))
+"""
+
+
+def worker_command(plan: Sequence[tuple[str, Mapping[str, object]]]) -> Callable[..., list[str]]:
+    def command(kind: str, job_id: str, url: str) -> list[str]:
+        return [sys.executable, "-c", WORKER, kind, job_id, url, json.dumps(plan)]
+
+    return command
+
+
+@pytest.fixture
+def mesh() -> FakeMesh:
+    return FakeMesh()
+
+
+@pytest.fixture
+def start(mesh: FakeMesh, tmp_path: Path) -> Iterator[Start]:
+    """Start servers on one data directory; workers follow a plan of reports."""
+    running: list[Running] = []
+
+    def begin(
+        *,
+        plan: Sequence[tuple[str, Mapping[str, object]]] = (("completed", {}),),
+        api_key: str | None = None,
+        max_workers: int = 2,
+        real: bool = False,
+        data: Path | None = None,
+    ) -> Running:
+        def make_state(settings: ServerSettings) -> ServerState:
+            if real:
+                return ServerState(settings, patience=IMPATIENT)
+            return ServerState(
+                settings,
+                launcher=mesh,
+                inspect=mesh.inspect,
+                command=worker_command(plan),
+                patience=IMPATIENT,
+            )
+
+        server = LocalServer(
+            data or tmp_path / "data",
+            api_key=api_key,
+            max_workers=max_workers,
+            make_state=make_state,
+        )
+        server.start()
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        http = httpx.Client(base_url=server.url, headers=headers, timeout=70, trust_env=False)
+        one = Running(server, http, mesh)
+        running.append(one)
+        return one
+
+    yield begin
+    for one in running:
+        one.http.close()
+        one.server.stop()
+
+
+@pytest.fixture
+def platform(start: Start) -> Running:
+    """A server whose workers complete at once."""
+    return start()

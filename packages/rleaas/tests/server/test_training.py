@@ -1,0 +1,294 @@
+import hashlib
+
+import pytest
+from rleaas.models import Checkpoint, LogPage, MetricPage, TrainingJob
+
+from .conftest import FakeMesh, Running, Start
+
+POINT: dict[str, object] = {
+    "episode": 5,
+    "timestep": 100,
+    "avg_reward": 21.5,
+    "success_rate": None,
+    "loss": 0.25,
+}
+LEARNS: list[tuple[str, dict[str, object]]] = [
+    ("metric", POINT),
+    ("log", {"line": "episode 5 done"}),
+    ("checkpoint", {"episode": 5, "avg_reward": 21.5, "content": "policy-5"}),
+    ("metric", {**POINT, "episode": 10, "avg_reward": 40.0}),
+    ("checkpoint", {"episode": 10, "avg_reward": 40.0, "content": "policy-10"}),
+    ("completed", {"results": {"avg_reward": 40.0, "total_steps": 300, "current_episode": 10}}),
+]
+
+
+@pytest.fixture
+def trained(start: Start) -> tuple[Running, str]:
+    platform = start(plan=LEARNS)
+    platform.ready()
+    job_id = platform.train(
+        num_episodes=10, config={"checkpoint_interval": 5}, run_name="first", model="agent_1"
+    )
+    assert platform.finished("training", job_id) == "completed"
+    return platform, job_id
+
+
+def job_of(platform: Running, job_id: str) -> TrainingJob:
+    return TrainingJob.model_validate(platform.ok(platform.http.get(f"/training/{job_id}")))
+
+
+def test_a_job_runs_in_a_worker_and_ends_completed_with_what_it_reported(
+    trained: tuple[Running, str],
+) -> None:
+    job = job_of(*trained)
+
+    assert (job.status, job.progress) == ("completed", 100)
+    assert (job.results.avg_reward, job.results.total_steps) == (40.0, 300)
+    assert (job.run_name, job.model, job.algorithm) == ("first", "agent_1", "PPO")
+    assert job.config["checkpoint_interval"] == 5
+    assert job.identity is not None
+    assert (job.identity.name, job.identity.version) == ("CartPole", 1)
+
+
+def test_metrics_come_in_order_and_continue_after_a_cursor(trained: tuple[Running, str]) -> None:
+    platform, job_id = trained
+    url = f"/api/training/jobs/{job_id}/metrics"
+
+    first = MetricPage.model_validate(platform.ok(platform.http.get(url, params={"limit": 1})))
+    rest = MetricPage.model_validate(
+        platform.ok(platform.http.get(url, params={"after": first.cursor}))
+    )
+
+    assert [point.episode for point in first.metrics] == [5]
+    assert [point.avg_reward for point in rest.metrics] == [40.0]
+    assert first.metrics[0]["loss"] == 0.25
+
+
+def test_checkpoints_carry_identity_and_the_digest_of_their_file(
+    trained: tuple[Running, str],
+) -> None:
+    platform, job_id = trained
+    listed = platform.ok(platform.http.get(f"/api/training/jobs/{job_id}/checkpoints"))
+    early, late = map(Checkpoint.model_validate, platform.listed(listed, "checkpoints"))
+
+    reply = platform.http.get(late.download_url or "")
+
+    assert reply.content == b"policy-10"
+    assert late.sha256 == hashlib.sha256(b"policy-10").hexdigest()
+    assert reply.headers["x-content-sha256"] == late.sha256
+    assert (early.episode, late.episode) == (5, 10)
+    assert late.identity is not None
+    assert late.identity.name == "CartPole"
+
+
+def test_the_last_checkpoint_is_also_the_final_one(trained: tuple[Running, str]) -> None:
+    platform, job_id = trained
+
+    final = platform.ok(platform.http.get(f"/api/checkpoints/ckpt_{job_id}_final"))
+
+    assert final["id"] == f"ckpt_{job_id}_10"
+
+
+@pytest.mark.parametrize(
+    "route", ["/api/training/jobs/{}/logs", "/api/training/runs/{}/logs", "/training/{}/logs"]
+)
+def test_the_log_has_the_workers_output_and_its_reports(
+    trained: tuple[Running, str], route: str
+) -> None:
+    platform, job_id = trained
+
+    lines = platform.http.get(route.format(job_id)).json()
+
+    assert lines == ["working on rleaas://CartPole@1", "episode 5 done"]
+    assert platform.http.get(route.format(job_id), params={"limit": 1}).json() == lines[-1:]
+
+
+def test_log_pages_lead_to_the_end_of_the_log(trained: tuple[Running, str]) -> None:
+    platform, job_id = trained
+    url = f"/api/training/jobs/{job_id}/log-page"
+
+    first = LogPage.model_validate(platform.ok(platform.http.get(url, params={"wait_seconds": 5})))
+    last = LogPage.model_validate(
+        platform.ok(platform.http.get(url, params={"cursor": first.cursor, "wait_seconds": 5}))
+    )
+
+    assert first.lines[-1] == "episode 5 done"
+    assert (last.lines, last.done) == ([], True)
+
+
+def test_a_worker_that_crashes_fails_its_job_with_its_last_words(start: Start) -> None:
+    platform = start(plan=[("crash", {})])
+    platform.ready()
+    job_id = platform.train()
+
+    assert platform.finished("training", job_id).startswith("failed")
+    job = job_of(platform, job_id)
+    assert "exit code 3" in job.reason
+    assert "it broke" in job.reason
+
+
+def test_a_worker_that_reports_failure_gives_the_reason(start: Start) -> None:
+    platform = start(plan=[("failed", {"error": "the environment has no actions"})])
+    platform.ready()
+    job_id = platform.train()
+
+    assert platform.finished("training", job_id).startswith("failed")
+    assert job_of(platform, job_id).reason == "the environment has no actions"
+
+
+def test_cancelling_a_running_job_ends_it_through_its_worker(start: Start) -> None:
+    platform = start(plan=[("until_cancelled", {})])
+    platform.ready()
+    job_id = platform.train()
+
+    reply = platform.http.post(f"/api/training/jobs/{job_id}/cancel")
+
+    assert platform.ok(reply)["status"] == "cancelled"
+    assert job_of(platform, job_id).status == "cancelled"
+
+
+def test_a_worker_that_ignores_the_cancel_is_killed(start: Start) -> None:
+    platform = start(plan=[("ignore_cancel", {})])
+    platform.ready()
+    job_id = platform.train()
+    url = f"/api/training/jobs/{job_id}/log-page"
+    platform.http.get(url, params={"wait_seconds": 10})
+
+    platform.http.post(f"/api/training/jobs/{job_id}/cancel")
+
+    assert platform.finished("training", job_id) == "cancelled"
+
+
+def test_a_job_that_nobody_began_is_cancelled_at_once(start: Start) -> None:
+    platform = start(plan=[("until_cancelled", {})], max_workers=1)
+    platform.ready()
+    running = platform.train()
+    pending = platform.train()
+
+    cancelled = platform.ok(platform.http.post(f"/api/training/jobs/{pending}/cancel"))
+
+    assert cancelled["status"] == "cancelled"
+    assert job_of(platform, running).status in ("pending", "running")
+
+
+def test_cancelling_twice_is_the_same_and_a_finished_job_cannot_be_cancelled(
+    start: Start, trained: tuple[Running, str]
+) -> None:
+    platform, job_id = trained
+
+    reply = platform.http.post(f"/api/training/jobs/{job_id}/cancel")
+
+    assert (reply.status_code, reply.json()["code"]) == (409, "job_finished")
+
+
+def test_the_same_idempotency_key_is_the_same_job(platform: Running) -> None:
+    platform.ready()
+    headers = {"Idempotency-Key": "k1"}
+
+    one = platform.http.post("/train/CartPole", json={"num_episodes": 3}, headers=headers)
+    two = platform.http.post("/train/CartPole", json={"num_episodes": 3}, headers=headers)
+    other = platform.http.post("/train/CartPole", json={"num_episodes": 4}, headers=headers)
+
+    assert platform.ok(one)["job_id"] == platform.ok(two)["job_id"]
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_conflict")
+
+
+def test_jobs_are_listed_newest_first_by_page_and_status(platform: Running) -> None:
+    platform.ready()
+    made = [platform.train() for _ in range(3)]
+    for job_id in made:
+        platform.finished("training", job_id)
+
+    def ids(**params: object) -> tuple[list[str], object]:
+        reply = platform.http.get(
+            "/api/training/jobs", params={key: str(value) for key, value in params.items()}
+        )
+        page = platform.ok(reply)
+        return [str(item["job_id"]) for item in platform.listed(page, "jobs")], page["cursor"]
+
+    everything, _ = ids()
+    first, cursor = ids(limit=2)
+    second, end = ids(limit=2, cursor=cursor)
+
+    assert everything == made[::-1]
+    assert first + second == everything
+    assert end is None
+    assert ids(status="failed") == ([], None)
+
+
+def test_a_job_left_running_by_a_dead_server_has_failed_honestly(start: Start) -> None:
+    first = start(plan=[("until_cancelled", {})])
+    first.ready()
+    job_id = first.train()
+    first.http.get(f"/api/training/jobs/{job_id}/log-page", params={"wait_seconds": 10})
+    first.server.stop()
+
+    second = start()
+
+    job = job_of(second, job_id)
+    assert (job.status, job.reason) == ("failed", "the server stopped")
+
+
+def test_training_pins_the_version_it_was_asked_for(start: Start, mesh: FakeMesh) -> None:
+    platform = start()
+    platform.ready()
+    platform.register(kwargs={"x": 1})
+
+    old = platform.train(environment_version=1)
+    pinned = platform.train("CartPole@1")
+    new = platform.train()
+
+    assert [job_of(platform, one).environment_version for one in (old, pinned, new)] == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"config": {"learning_rte": 0.1}}, "learning_rate"),
+        ({"algorithm": "SAC"}, "PPO"),
+        ({"algorithm": "XYZ"}, "unknown algorithm"),
+        ({"num_episodes": 0}, "num_episodes"),
+        ({"num_episodes": True}, "num_episodes"),
+        ({"verifier_ids": ["v"]}, "verifier_ids"),
+        ({"scenario_id": "suite_1"}, "scenario_id"),
+        ({"config": {"reward_fn": "x"}}, "reward_fn"),
+        ({"seed": 1, "config": {"seed": 2}}, "seed"),
+        ({"num_episode": 5}, "num_episodes"),
+    ],
+)
+def test_a_request_with_a_mistake_is_refused_by_name(
+    platform: Running, body: dict[str, object], says: str
+) -> None:
+    platform.ready()
+
+    reply = platform.http.post("/train/CartPole", json=body)
+
+    assert reply.status_code == 422
+    assert says in reply.json()["detail"] + (reply.json().get("hint") or "")
+
+
+def test_training_on_what_cannot_be_served_is_a_conflict(platform: Running, mesh: FakeMesh) -> None:
+    mesh.refuse["gym://Nope-v0"] = "no such id"
+    platform.register("Nope", source="gym://Nope-v0")
+    platform.http.get("/api/environments/Nope/endpoint")
+    platform.register("Bank", source="custom")
+
+    failed = platform.http.post("/train/Nope", json={})
+    sourceless = platform.http.post("/train/Bank", json={})
+
+    assert (failed.status_code, failed.json()["code"]) == (409, "environment_failed")
+    assert (sourceless.status_code, sourceless.json()["code"]) == (
+        409,
+        "environment_without_source",
+    )
+
+
+def test_resuming_from_a_checkpoint_needs_one_that_exists(trained: tuple[Running, str]) -> None:
+    platform, job_id = trained
+
+    missing = platform.http.post("/train/CartPole", json={"resume_from_checkpoint": "ckpt_x"})
+    resumed = platform.train(resume_from_checkpoint=f"ckpt_{job_id}_final")
+
+    assert (missing.status_code, missing.json()["code"]) == (404, "checkpoint_not_found")
+    job = job_of(platform, resumed)
+    assert job["resume_from_checkpoint"] == f"ckpt_{job_id}_10"
