@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 from rleaas.models.evaluation import EpisodeRecord
 
 
-def report_of(result: RunResult) -> dict[str, object]:
-    """What an evaluation's `completed` report carries: coverage first, then numbers with intervals.
+def results_of(result: RunResult) -> dict[str, object]:
+    """An evaluation's `results`: coverage first, then numbers with intervals.
 
-    The keys are those of `rleaas.models.EvaluationReport`.
+    The keys are those of `rleaas.models.EvaluationReport`; the server puts the episodes in, which
+    were reported one by one.
     """
     coverage = result.coverage
     success, returns = result.success_interval, result.mean_reward_interval
@@ -29,7 +30,6 @@ def report_of(result: RunResult) -> dict[str, object]:
         "std_return": _number(result.std_reward),
         "overall_score": _number(result.mean_reward),
         "pass_rate": result.success_rate,
-        "episodes": [episode_record(episode).to_dict() for episode in result.episodes],
         "stopped": result.stopped,
         "checkpoint_sha256": (result.model_digest or "").removeprefix("sha256:") or None,
         "package_versions": dict(result.package_versions),

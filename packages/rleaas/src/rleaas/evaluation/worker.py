@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rlcore import EvaluationFailed
 
 from rleaas.evaluation.engine import evaluate
-from rleaas.evaluation.report import episode_record, report_of
+from rleaas.evaluation.report import episode_record, results_of
 from rleaas.training.assignment import EvaluationAssignment, read_assignment
 from rleaas.training.reporter import Reporter
 from rleaas.training.stop_switch import StopSwitch
@@ -60,7 +60,7 @@ def evaluate_checkpoint(reporter: Reporter, switch: StopSwitch) -> Ending:
             f"none of {result.coverage.asked} episodes got a score; the first: "
             f"{first.error if first else 'nothing was played'}",
         )
-    return Ending({"report": report_of(result)}, stopped=stopped)
+    return Ending({"results": results_of(result)}, stopped=stopped)
 
 
 def main() -> int:

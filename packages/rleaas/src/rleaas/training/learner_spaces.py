@@ -19,7 +19,10 @@ Value = Any
 
 
 def learner_space(space: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
-    """The same space counted from zero: networks number their outputs so."""
+    """The same space as networks want it: counted from zero, and never without a dimension."""
+    if isinstance(space, spaces.Box) and not space.shape:
+        bounds = space.low.reshape(1), space.high.reshape(1)
+        return spaces.Box(*bounds, dtype=cast("Any", space.dtype))
     if isinstance(space, spaces.Discrete):
         return spaces.Discrete(int(space.n))
     if isinstance(space, spaces.MultiDiscrete):
@@ -30,7 +33,9 @@ def learner_space(space: gymnasium.Space[Any]) -> gymnasium.Space[Any]:
 
 
 def to_learner(space: gymnasium.Space[Any], value: Value) -> Value:
-    """An observation of the environment's `space`, counted from zero."""
+    """An observation of the environment's `space`, in the learner's."""
+    if isinstance(space, spaces.Box):
+        return value if space.shape else np.reshape(value, 1)
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
         return value - space.start
     if isinstance(space, spaces.Dict):

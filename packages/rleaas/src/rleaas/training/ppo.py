@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
+import warnings
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -49,10 +50,33 @@ from rleaas.training.trainer import (
 NET_ARCH = (64, 64)
 
 
+class Diverged(Exception):
+    """The weights are not finite; never leaves this room."""
+
+
 class EpisodePPO(PPO):
     """PPO whose schedules run with the episodes that are left."""
 
     budget_left: Callable[[], float] = staticmethod(lambda: 1.0)
+
+    def train(self) -> None:
+        """Update the policy.
+
+        Raises:
+            Diverged: its weights are not finite any more.
+        """
+        try:
+            super().train()
+        except ValueError as error:
+            # torch's distributions refuse NaN in the middle of an update.
+            if self._is_finite():
+                raise
+            raise Diverged from error
+        if not self._is_finite():
+            raise Diverged
+
+    def _is_finite(self) -> bool:
+        return all(bool(torch.isfinite(weight).all()) for weight in self.policy.parameters())
 
     def _update_current_progress_remaining(self, num_timesteps: int, total_timesteps: int) -> None:
         self._current_progress_remaining = self.budget_left()
@@ -105,7 +129,7 @@ class Settings:
             seed=seed,
             num_envs=num_envs,
             n_steps=n_steps,
-            batch_size=config.batch_size or min(PPO_ROLLOUT, rollout),
+            batch_size=config.batch_size or _whole_batch(rollout),
             policy=policy_name(sessions[0].observation_space, config.policy),
             net_arch=arch,
         )
@@ -194,12 +218,16 @@ class _Run:
         self._first = sessions[0]
         vector = SessionVecEnv([_giver(session) for session in sessions])
         try:
-            self._model = settings.build(vector)
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                self._model = settings.build(vector)
         except (AssertionError, ValueError, TypeError) as error:
             raise ConfigurationError(
                 f"stable-baselines3 refuses these settings: {error}",
                 hint="Correct the config; the message names the setting",
             ) from error
+        for warning in said:
+            sink.log(f"stable-baselines3: {warning.message}")
         self._model.budget_left = lambda: ledger.remaining
         self._model.set_logger(Logger(None, [DiagnosticsWriter(ledger, sink)]))
         if task.resume_from is not None:
@@ -228,11 +256,17 @@ class _Run:
         except KeyboardInterrupt:
             # A step that hangs never asks whether to stop; the weights are whole all the same.
             callback.stopped_by = StopReason.CANCELLED
+        except Diverged as error:
+            raise TrainingJobFailed(
+                self._task.job_id,
+                "the training diverged: the policy's weights are not finite after "
+                f"{self._ledger.timestep} steps",
+                code="training_diverged",
+                hint="Lower learning_rate",
+            ) from error
         except Error as error:
-            if not callback.diverged and self._ledger.timestep:
+            if self._ledger.timestep:
                 self._save("last", self._ledger.progress())
-            if isinstance(error, TrainingJobFailed):
-                raise
             error.add_note(f"after {self._ledger.progress().episode} episodes of training")
             raise
         stopped = callback.stopped_by or StopReason.EPISODE_BUDGET
@@ -244,6 +278,7 @@ class _Run:
             progress=progress,
             best_reward=self._ledger.best_reward,
             target_reward=config.target_reward,
+            seed=self._settings.seed,
         )
 
     def _save(self, label: str, progress: Progress) -> None:
@@ -301,6 +336,12 @@ def _sessions(task: TrainingTask, seed: int) -> Generator[list[GuardedEnv]]:
 
 def _giver(session: GuardedEnv) -> Callable[[], GuardedEnv]:
     return lambda: session
+
+
+def _whole_batch(rollout: int) -> int:
+    """The largest batch of at most 256 that divides the rollout."""
+    sizes = range(min(PPO_ROLLOUT, rollout), 1, -1)
+    return next((size for size in sizes if rollout % size == 0), min(PPO_ROLLOUT, rollout))
 
 
 def _or(asked: float | None, default: float) -> float:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 import numpy as np
-import torch
 from rlcore import TrainingJobFailed
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter
@@ -40,20 +39,9 @@ class JobCallback(BaseCallback):
         self._interval = checkpoint_interval
         self._save = save
         self.stopped_by: StopReason | None = None
-        self.diverged = False
 
     def _on_rollout_start(self) -> None:
         self._ledger.rollouts += 1
-        # The one moment after every update and before its policy is used.
-        parameters = self.model.policy.parameters()
-        if not all(bool(torch.isfinite(weight).all()) for weight in parameters):
-            self.diverged = True
-            raise TrainingJobFailed(
-                self._task.job_id,
-                f"the training diverged: the policy's weights are not finite after "
-                f"{self._ledger.timestep} steps",
-                hint="Lower learning_rate",
-            )
 
     def _on_step(self) -> bool:
         self._ledger.timestep = self.num_timesteps

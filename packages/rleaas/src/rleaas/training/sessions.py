@@ -108,7 +108,7 @@ class GuardedEnv(gymnasium.Env[Any, Any]):
         if isinstance(observation, Mapping):
             for key, part in cast("Mapping[str, Value]", observation).items():
                 self._require_finite(part, operation, f"{what}[{key!r}]")
-        elif isinstance(observation, np.ndarray):
+        elif isinstance(observation, np.ndarray | np.floating):
             array = cast("NDArray[Any]", observation)
             if array.dtype.kind == "f" and np.isnan(array).any():
                 raise self._broken(operation, f"{what} with NaN")

@@ -41,7 +41,9 @@ def space_to_json(space: gymnasium.Space[Any]) -> dict[str, object]:
                 "start": space.start.tolist(),
             }
         case spaces.MultiBinary():
-            return {"kind": "multi_binary", "shape": list(space.shape)}
+            # MultiBinary(2) and MultiBinary([2]) are two spaces to gymnasium.
+            size = space.n if isinstance(space.n, int) else [int(side) for side in space.n]
+            return {"kind": "multi_binary", "n": size}
         case spaces.Dict():
             parts = {key: space_to_json(part) for key, part in space.spaces.items()}
             return {"kind": "dict", "spaces": parts}
@@ -67,7 +69,7 @@ def space_from_json(described: Mapping[str, object]) -> gymnasium.Space[Any]:
                 start=np.array(data["start"]),
             )
         case "multi_binary":
-            return spaces.MultiBinary(list(data["shape"]))
+            return spaces.MultiBinary(data["n"])
         case "dict":
             parts = cast("Mapping[str, Mapping[str, object]]", data["spaces"])
             return spaces.Dict({key: space_from_json(part) for key, part in parts.items()})

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rlcore import EnvironmentIdentity
+from rlcore import EnvironmentIdentity, MissingDependencyError
 
-from rleaas.training.config import TrainingConfig
+from rleaas.training.config import TrainingConfig, validate_algorithm
 
 if TYPE_CHECKING:
     import gymnasium
@@ -60,6 +60,7 @@ class TrainingResults:
     progress: Progress
     best_reward: float | None
     target_reward: float | None
+    seed: int
 
     def to_dict(self) -> dict[str, object]:
         """The job's `results` object."""
@@ -71,6 +72,7 @@ class TrainingResults:
             "success_rate": self.progress.success_rate,
             "best_reward": self.best_reward,
             "target_reward": self.target_reward,
+            "seed": self.seed,
             "wall_seconds": round(self.progress.wall_seconds, 3),
         }
 
@@ -140,10 +142,6 @@ def trainer_for(algorithm: str) -> Trainer:
         ConfigurationError: the algorithm is not in this build.
         MissingDependencyError: the `rleaas[train]` extra is not installed.
     """
-    from rlcore import MissingDependencyError
-
-    from rleaas.training.config import validate_algorithm
-
     name = validate_algorithm(algorithm)
     try:
         from rleaas.training.ppo import PPOTrainer
