@@ -1,5 +1,8 @@
 """Runs against real servers, over real gRPC."""
 
+import os
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from rlcore import (
     IdentityError,
     InvalidActionError,
     RunFailed,
+    RunInterrupted,
     ServerUnreachable,
 )
 from rlmesh import EnvServer, RunResult
@@ -155,6 +159,41 @@ def test_a_server_that_comes_back_is_dialled_again(corridor: Any) -> None:
 
     outcomes = [episode.outcome.value for episode in result.episodes]
     assert outcomes == ["infra_error", "completed", "completed"]
+
+
+def test_ctrl_c_ends_a_run_that_waits_for_a_server(corridor: Any) -> None:
+    released = threading.Event()
+
+    def hang(seed: int | None, step: int) -> None:
+        if (seed, step) == (1, 2):
+            os.kill(os.getpid(), signal.SIGINT)
+            released.wait(30)
+
+    with EnvServer(lambda: corridor(on_step=hang)) as server:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            rlmesh.run(RIGHT, server.address, episodes=3)
+        released.set()
+
+    assert isinstance(caught.value, RunInterrupted)
+    partial = caught.value.partial
+    assert isinstance(partial, RunResult)
+    assert [episode.outcome.value for episode in partial.episodes] == ["completed", "cancelled"]
+
+
+def test_a_step_that_hangs_is_a_timeout_and_the_run_goes_on(corridor: Any) -> None:
+    released = threading.Event()
+
+    def hang(seed: int | None, step: int) -> None:
+        if (seed, step) == (1, 2):
+            released.wait(30)
+
+    with EnvServer(lambda: corridor(on_step=hang)) as server:
+        handle = rlmesh.numpy.RemoteEnv(server.address, request_timeout_seconds=0.5)
+        result = rlmesh.run(RIGHT, handle, episodes=3, close_env=True)
+        released.set()
+
+    outcomes = [episode.outcome.value for episode in result.episodes]
+    assert outcomes == ["completed", "timeout", "completed"]
 
 
 def test_another_environment_at_the_same_address_is_not_mixed_in(corridor: Any) -> None:
