@@ -1,0 +1,96 @@
+"""How a flow that is written once gets its colour.
+
+A resource is generic in its driver. A method decorated with `@call` is a descriptor: read from a
+resource that holds a blocking driver it is a plain method, read from one that holds an awaiting
+driver it is a coroutine method, with the same parameters and docstring. The overloads of `__get__`
+say so to type checkers; at run time the driver does it. `@stream` is the same for iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from rleaas._flow.context import Context
+from rleaas._flow.wire import Flow, Stream
+
+if TYPE_CHECKING:
+    # Both drivers import the HTTP library; the binding only names them.
+    from rleaas._drivers.awaiting import Awaiting
+    from rleaas._drivers.blocking import Blocking
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Driver(Protocol):
+    """Performs flows in one colour."""
+
+    @property
+    def context(self) -> Context:
+        """What flows take from outside."""
+        ...
+
+    def bind(self, flow: Callable[..., Flow[Any]], holder: object) -> Callable[..., Any]:
+        """Return the method that performs `flow(holder, ...)`."""
+        ...
+
+    def bind_stream(self, flow: Callable[..., Stream[Any]], holder: object) -> Callable[..., Any]:
+        """Return the method that iterates over `flow(holder, ...)`."""
+        ...
+
+
+D = TypeVar("D", bound=Driver)
+
+
+class Resource(Generic[D]):
+    """Something whose methods are flows, performed by the driver it holds."""
+
+    def __init__(self, driver: D) -> None:
+        self._driver = driver
+
+    @property
+    def _context(self) -> Context:
+        return self._driver.context
+
+
+class call(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property`
+    """A method that is a flow: `flow` is the function itself, for tests and other flows."""
+
+    def __init__(self, flow: Callable[Concatenate[Any, P], Flow[T]]) -> None:
+        self.flow = flow
+        self.__doc__ = flow.__doc__
+
+    @overload
+    def __get__(self, holder: None, owner: type) -> call[P, T]: ...
+    @overload
+    def __get__(self, holder: Resource[Blocking], owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(
+        self, holder: Resource[Awaiting], owner: type
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    # One descriptor has three types; the overloads above are what callers see.
+    def __get__(self, holder: Resource[Any] | None, owner: type) -> Any:
+        if holder is None:
+            return self
+        return holder._driver.bind(self.flow, holder)  # pyright: ignore[reportPrivateUsage]  # ours
+
+
+class stream(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property`
+    """A method that is a stream of values: an iterator, or an async iterator."""
+
+    def __init__(self, flow: Callable[Concatenate[Any, P], Stream[T]]) -> None:
+        self.flow = flow
+        self.__doc__ = flow.__doc__
+
+    @overload
+    def __get__(self, holder: None, owner: type) -> stream[P, T]: ...
+    @overload
+    def __get__(self, holder: Resource[Blocking], owner: type) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, holder: Resource[Awaiting], owner: type) -> Callable[P, AsyncIterator[T]]: ...
+    # One descriptor has three types; the overloads above are what callers see.
+    def __get__(self, holder: Resource[Any] | None, owner: type) -> Any:
+        if holder is None:
+            return self
+        return holder._driver.bind_stream(self.flow, holder)  # pyright: ignore[reportPrivateUsage]  # ours

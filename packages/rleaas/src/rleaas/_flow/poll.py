@@ -1,0 +1,132 @@
+"""Waiting for a record to reach a state: poll, show, give up at the deadline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from rlcore import ConfigurationError, Deadline, PlatformTimeout, RLEaaSError
+
+from rleaas._flow.context import Context
+from rleaas._flow.retry import is_transient
+from rleaas._flow.wire import Flow, pause, show
+
+R = TypeVar("R")
+
+OUTAGE_TOLERATED = 60.0
+"""How long a wait that once got an answer goes on while the platform gives none."""
+
+FIRST_INTERVAL = 0.25
+INTERVAL_GROWTH = 1.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait(Generic[R]):
+    """What is waited for, and how patiently.
+
+    Attributes:
+        what: for messages, such as `training job 'j1'`.
+        look: returns the record as it is now, by the deadline.
+        finished: whether the wait is over.
+        status: the record's status, for messages.
+        describe: how far it is, for a person.
+        timeout: seconds; None waits as long as it takes.
+        interval: seconds between two looks; None begins quickly and slows down to `slowest`.
+        slowest: the longest of the intervals chosen here.
+        seen: called with every record; what it raises ends the wait.
+        progress: True shows progress always, False never, None where a person watches.
+    """
+
+    what: str
+    look: Callable[[Deadline], Flow[R]]
+    finished: Callable[[R], bool]
+    status: Callable[[R], str]
+    describe: Callable[[R], str]
+    timeout: float | None
+    interval: float | None
+    slowest: float = 5.0
+    seen: Callable[[R], object] | None = None
+    progress: bool | None = None
+
+
+def wait(goal: Wait[R], context: Context) -> Flow[R]:
+    """Return the record once it is finished; it is looked at at once, and at the deadline again.
+
+    Raises:
+        PlatformTimeout: the deadline passed; the thing waited for goes on.
+        RLEaaSError: the platform refused to answer, or gave no answer for too long.
+    """
+    _check(goal)
+    started = context.clock()
+    deadline = Deadline.after(goal.timeout, clock=context.clock)
+    intervals = _intervals(goal)
+    outage: float | None = None
+    record: R | None = None
+    while True:
+        last_chance = deadline.expired()
+        try:
+            record = yield from goal.look(deadline)
+        except RLEaaSError as error:
+            now = context.clock()
+            outage = now if outage is None else outage
+            # Who never got an answer learns why at once instead of at the end of the wait.
+            if record is None or not is_transient(error) or now - outage >= OUTAGE_TOLERATED:
+                raise
+            if last_chance or deadline.expired():
+                raise _timeout(goal, record) from error
+        else:
+            outage = None
+            if goal.seen is not None:
+                goal.seen(record)
+            if goal.progress is not False:
+                yield from show(
+                    f"{goal.what}: {goal.describe(record)} · {_elapsed(context.clock() - started)}",
+                    force=goal.progress is True,
+                )
+            if goal.finished(record):
+                return record
+            if last_chance or deadline.expired():
+                raise _timeout(goal, record)
+        yield from pause(deadline.at_most(next(intervals)))
+
+
+def _check(goal: Wait[R]) -> None:
+    for name, value, zero_too in (
+        ("timeout", goal.timeout, True),
+        ("poll_interval", goal.interval, False),
+    ):
+        if value is None:
+            continue
+        if not math.isfinite(value) or value < 0 or (value == 0 and not zero_too):
+            raise ConfigurationError(
+                f"{name} {value!r} is not a number of seconds"
+                + ("" if zero_too else " above 0")
+                + f" to wait for {goal.what}",
+                hint="Leave it out to get the default.",
+            )
+
+
+def _intervals(goal: Wait[R]) -> Iterator[float]:
+    interval = FIRST_INTERVAL if goal.interval is None else goal.interval
+    while True:
+        yield interval
+        if goal.interval is None:
+            interval = min(goal.slowest, interval * INTERVAL_GROWTH)
+
+
+def _timeout(goal: Wait[R], record: R) -> PlatformTimeout:
+    status = goal.status(record)
+    return PlatformTimeout(
+        f"{goal.what} is still {status!r} after {goal.timeout:g} s",
+        hint="It goes on; wait again, with a longer timeout.",
+        waited_for=goal.what,
+        last_status=status,
+    )
+
+
+def _elapsed(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

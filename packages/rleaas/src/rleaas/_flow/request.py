@@ -1,0 +1,98 @@
+"""Building requests: escaped paths, queries without holes, idempotency keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from rlcore import ConfigurationError
+
+from rleaas._flow.wire import NO_BODY, Request
+
+Query = Mapping[str, str | int | float | bool | None]
+
+
+def segment(value: str | int, what: str = "id") -> str:
+    """Escape a name or id, so that it stays one segment of a path.
+
+    Raises:
+        ConfigurationError: it is empty, or a dot segment that every HTTP library would resolve.
+    """
+    text = str(value)
+    if isinstance(value, bool) or not text.strip():
+        raise ConfigurationError(
+            f"{value!r} is not a {what}", hint=f"Pass the {what} of something that exists."
+        )
+    if text in (".", ".."):
+        raise ConfigurationError(
+            f"{value!r} cannot be a {what}", hint="It would change the path of the request."
+        )
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError as error:
+        raise ConfigurationError(
+            f"the {what} {value!r} is not text", hint="It holds half of a surrogate pair."
+        ) from error
+
+
+def path(template: str, *values: str | int, what: str = "id") -> str:
+    """Fill a template's `{}` with escaped segments."""
+    return template.format(*(segment(value, what) for value in values))
+
+
+def query(params: Query | None) -> tuple[tuple[str, str], ...]:
+    """Return the parameters that are not None, as text."""
+    return tuple(
+        (name, _text(value)) for name, value in (params or {}).items() if value is not None
+    )
+
+
+def get(
+    path: str,
+    params: Query | None = None,
+    *,
+    timeout: float | None = None,
+    kind: str | None = None,
+    ref: str | int | None = None,
+) -> Request:
+    """Return a GET request."""
+    return Request(
+        method="GET",
+        path=path,
+        params=query(params),
+        timeout=timeout,
+        kind=kind,
+        ref=None if ref is None else str(ref),
+    )
+
+
+def post(
+    path: str,
+    json: object = NO_BODY,
+    *,
+    key: str,
+    kind: str | None = None,
+    ref: str | int | None = None,
+    timeout: float | None = None,
+) -> Request:
+    """Return a POST request that carries an idempotency key."""
+    if not key.strip() or not key.isascii() or not key.isprintable():
+        raise ConfigurationError(
+            f"{key!r} is not an idempotency key", hint="Use printable ASCII, such as a UUID."
+        )
+    return Request(
+        method="POST",
+        path=path,
+        json=json,
+        headers={"Idempotency-Key": key},
+        keyed=True,
+        kind=kind,
+        ref=None if ref is None else str(ref),
+        timeout=timeout,
+    )
+
+
+def _text(value: str | int | float | bool | None) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)

@@ -1,0 +1,181 @@
+"""The two clients: one attribute per resource."""
+
+from __future__ import annotations
+
+import warnings
+from ipaddress import ip_address
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+from rlcore import (
+    Anonymous,
+    ClientSettings,
+    Credential,
+    Secret,
+    resolve_client_settings,
+)
+
+from rleaas._drivers.awaiting import Awaiting
+from rleaas._drivers.blocking import Blocking
+from rleaas._flow.context import Context
+from rleaas.resources.checkpoints import CheckpointsClient
+from rleaas.resources.environments import EnvironmentsClient
+from rleaas.resources.evaluations import EvaluationClient
+from rleaas.resources.platform import Platform
+from rleaas.resources.training import TrainingClient
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class Client(Platform[Blocking]):
+    """A connection to the platform; its methods return when they are done.
+
+    Every setting that is left out is taken from the environment (`RLEAAS_BASE_URL`,
+    `RLEAAS_API_KEY`, `RLEAAS_TIMEOUT`, `RLEAAS_RETRIES`, `RLEAAS_PROFILE`), else from the profile
+    in `~/.config/rleaas/config.toml`, else it has its default; `settings` says what came from
+    where. A local server needs no key. Use it in a `with` block, or `close()` it.
+
+    Args:
+        api_key: who is asking.
+        base_url: the server, `http://localhost:8000` by default.
+        timeout: seconds that one request may take, 30 by default.
+        retries: how often a request that is safe to repeat is sent at most, 3 by default.
+        profile: the table of the profile file to use.
+        transport: carries the requests instead of the network, for tests.
+
+    Raises:
+        ConfigurationError: a setting is not usable.
+    """
+
+    def __init__(
+        self,
+        api_key: str | Secret | None = None,
+        base_url: str | None = None,
+        timeout: float | None = None,
+        retries: int | None = None,
+        profile: str | None = None,
+        *,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.settings = resolve_client_settings(
+            api_key=api_key, base_url=base_url, timeout=timeout, retries=retries, profile=profile
+        )
+        warn_of_plain_http(self.settings.base_url, self.settings.credential)
+        super().__init__(Blocking(context_of(self.settings), self.settings.credential, transport))
+        self.Environment = EnvironmentsClient(self._driver)
+        self.TrainingJob = TrainingClient(self._driver)
+        self.Evaluation = EvaluationClient(self._driver)
+        self.Checkpoint = CheckpointsClient(self._driver)
+
+    @property
+    def base_url(self) -> str:
+        """The server's address."""
+        return self.settings.base_url
+
+    def close(self) -> None:
+        """Give back the connections; later calls raise."""
+        self._driver.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self.base_url}>"
+
+
+class AsyncClient(Platform[Awaiting]):
+    """A connection to the platform whose methods are awaited, under asyncio or trio.
+
+    Its resources and their handles are asynchronous throughout; iterators are read with `async
+    for`. Settings are those of `Client`. Use it in an `async with` block, or `await aclose()`.
+
+    Args:
+        api_key: who is asking.
+        base_url: the server, `http://localhost:8000` by default.
+        timeout: seconds that one request may take, 30 by default.
+        retries: how often a request that is safe to repeat is sent at most, 3 by default.
+        profile: the table of the profile file to use.
+        transport: carries the requests instead of the network, for tests.
+
+    Raises:
+        ConfigurationError: a setting is not usable.
+    """
+
+    def __init__(
+        self,
+        api_key: str | Secret | None = None,
+        base_url: str | None = None,
+        timeout: float | None = None,
+        retries: int | None = None,
+        profile: str | None = None,
+        *,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.settings = resolve_client_settings(
+            api_key=api_key, base_url=base_url, timeout=timeout, retries=retries, profile=profile
+        )
+        warn_of_plain_http(self.settings.base_url, self.settings.credential)
+        super().__init__(Awaiting(context_of(self.settings), self.settings.credential, transport))
+        self.Environment = EnvironmentsClient(self._driver)
+        self.TrainingJob = TrainingClient(self._driver)
+        self.Evaluation = EvaluationClient(self._driver)
+        self.Checkpoint = CheckpointsClient(self._driver)
+
+    @property
+    def base_url(self) -> str:
+        """The server's address."""
+        return self.settings.base_url
+
+    async def aclose(self) -> None:
+        """Give back the connections; later calls raise."""
+        await self._driver.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<AsyncClient of {self.base_url}>"
+
+
+def context_of(settings: ClientSettings) -> Context:
+    """Return what a client's flows take from its settings."""
+    return Context(base_url=settings.base_url, timeout=settings.timeout, attempts=settings.retries)
+
+
+def warn_of_plain_http(base_url: str, credential: Credential) -> None:
+    """Warn when a key would cross the network in the clear."""
+    parts = urlsplit(base_url)
+    if parts.scheme == "https" or isinstance(credential, Anonymous) or _is_local(parts.hostname):
+        return
+    warnings.warn(
+        f"the API key goes to {base_url} over plain http, readable on the way; use https://",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def _is_local(host: str | None) -> bool:
+    if host is None or host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,193 @@
+"""Evaluations: start, find, list, read reports."""
+
+from __future__ import annotations
+
+from builtins import list as list_
+from collections.abc import Mapping, Sequence
+
+from rlcore import ConfigurationError
+
+from rleaas._binding import D, Resource, call
+from rleaas._flow import request as build
+from rleaas._flow.decode import read
+from rleaas._flow.retry import ask
+from rleaas._flow.wire import Flow
+from rleaas.models import Evaluation, EvaluationReport
+from rleaas.resources import evaluation_handle as routes
+from rleaas.resources.checkpoints import KIND as CHECKPOINT
+from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
+from rleaas.resources.environment_routes import EnvironmentRef, reference
+from rleaas.resources.evaluation_handle import EvaluationJobResource
+from rleaas.resources.pages import collect
+
+_CONFIG_KEYS: Mapping[str, str] = {
+    "seeds": "seeds",
+    "episodes": "episodes",
+    "num_episodes": "episodes",
+    "base_seed": "base_seed",
+    "max_steps": "max_episode_steps",
+    "max_episode_steps": "max_episode_steps",
+    "success_threshold": "success_threshold",
+}
+
+
+class EvaluationClient(Resource[D]):
+    """The evaluations of the platform."""
+
+    @call
+    def run(
+        self,
+        agent_checkpoint_id: CheckpointRef,
+        scenario_suite_id: str = "",
+        verifier_ids: Sequence[str] | None = None,
+        name: str = "",
+        environment_name: EnvironmentRef = "",
+        config: Mapping[str, object] | None = None,
+        *,
+        seeds: Sequence[int] | None = None,
+        episodes: int | None = None,
+        base_seed: int | None = None,
+        max_episode_steps: int | None = None,
+        success_threshold: float | None = None,
+        environment_version: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[EvaluationJobResource[D]]:
+        """Start an evaluation of a checkpoint and return its handle at once.
+
+        Args:
+            agent_checkpoint_id: the checkpoint, by id or handle.
+            scenario_suite_id: the scenarios to play, where there are some.
+            verifier_ids: the verifiers that judge, where there are some.
+            name: what to call it.
+            environment_name: another environment than the one the checkpoint was trained on.
+            config: the same settings as the keyword arguments, as published.
+            seeds: one episode for each.
+            episodes: that many episodes instead, with the seeds from `base_seed` on.
+            base_seed: the first of them; 0 when nobody says.
+            max_episode_steps: where an episode is cut off.
+            success_threshold: the return from which an episode counts as success, where the
+                environment itself does not tell.
+            environment_version: an older version instead of the current one.
+            idempotency_key: with the same key, the same evaluation is returned instead of a second
+                one; by default every call has its own.
+
+        Raises:
+            ConfigurationError: a config key is unknown, or said twice.
+            CheckpointNotFound: there is no such checkpoint.
+            InvalidRequestError: the platform refuses a value; it names it.
+        """
+        checkpoint = checkpoint_reference(agent_checkpoint_id)
+        settings: dict[str, object | None] = {
+            "seeds": None if seeds is None else [int(seed) for seed in seeds],
+            "episodes": episodes,
+            "base_seed": base_seed,
+            "max_episode_steps": max_episode_steps,
+            "success_threshold": success_threshold,
+        }
+        _merge(settings, config or {})
+        optional: dict[str, object | None] = {
+            **settings,
+            "scenario_suite_id": scenario_suite_id or None,
+            "verifier_ids": [*verifier_ids] if verifier_ids else None,
+            "name": name or None,
+            "environment_name": None if environment_name == "" else reference(environment_name),
+            "environment_version": environment_version,
+        }
+        body: dict[str, object] = {
+            "agent_checkpoint_id": checkpoint,
+            "purpose": "evaluation",
+            **{key: value for key, value in optional.items() if value is not None},
+        }
+        request = build.post(
+            "/api/evaluations",
+            body,
+            key=self._context.new_key() if idempotency_key is None else idempotency_key,
+            kind=CHECKPOINT,
+            ref=checkpoint,
+        )
+        reply = yield from ask(request, self._context)
+        return self._handle(read(Evaluation, request, reply))
+
+    @call
+    def get(self, evaluation_id: str) -> Flow[EvaluationJobResource[D]]:
+        """Return the handle of the evaluation with this id.
+
+        Raises:
+            EvaluationNotFound: there is none.
+        """
+        return self._handle((yield from routes.get(evaluation_id, self._context)))
+
+    @call
+    def list(
+        self, status: str | None = None, limit: int | None = None
+    ) -> Flow[list_[EvaluationJobResource[D]]]:
+        """Return the evaluations, newest first; all of them, or at most `limit`.
+
+        Args:
+            status: only those with this status.
+            limit: how many at most.
+        """
+        records = yield from collect(
+            Evaluation,
+            "/api/evaluations",
+            {"status": status},
+            "evaluations",
+            self._context,
+            limit=limit,
+        )
+        return [self._handle(record) for record in records]
+
+    @call
+    def get_report(
+        self, evaluation_id: str, environment_name: EnvironmentRef = ""
+    ) -> Flow[EvaluationReport]:
+        """Return an evaluation's report as far as it has come; partial while it runs.
+
+        Args:
+            evaluation_id: which one; the id alone finds it.
+            environment_name: where it is known, the report must be of this environment.
+
+        Raises:
+            EvaluationNotFound: there is no such evaluation.
+            ConfigurationError: it ran on another environment.
+        """
+        found = yield from routes.report(evaluation_id, self._context)
+        asked = "" if environment_name == "" else reference(environment_name)
+        if asked and not asked.isdecimal() and found.environment_name not in (None, asked):
+            raise ConfigurationError(
+                f"evaluation {evaluation_id!r} ran on environment {found.environment_name!r}, "
+                f"not on {asked!r}",
+                hint="Leave environment_name out to get the report by its id.",
+            )
+        return found
+
+    @call
+    def cancel(self, evaluation_id: str) -> Flow[EvaluationJobResource[D]]:
+        """Ask an evaluation to end; return its handle.
+
+        Raises:
+            EvaluationNotFound: there is no such evaluation.
+            ConflictError: it has ended already.
+        """
+        return self._handle((yield from routes.cancel(evaluation_id, self._context)))
+
+    def _handle(self, record: Evaluation) -> EvaluationJobResource[D]:
+        return EvaluationJobResource(self._driver, record)
+
+
+def _merge(settings: dict[str, object | None], config: Mapping[str, object]) -> None:
+    for key, value in config.items():
+        field = _CONFIG_KEYS.get(key)
+        if field is None:
+            raise ConfigurationError(
+                f"unknown key {key!r} in the evaluation's config",
+                hint=f"Known are {', '.join(sorted(_CONFIG_KEYS))}.",
+            )
+        if value is None:
+            continue
+        if settings[field] is not None and settings[field] != value:
+            raise ConfigurationError(
+                f"the evaluation is told {field}={settings[field]!r} and config {key}={value!r}",
+                hint="Say it once.",
+            )
+        settings[field] = value

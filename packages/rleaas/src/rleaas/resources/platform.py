@@ -1,0 +1,125 @@
+"""The platform as a whole, and requests of any kind to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rlcore import ConfigurationError
+
+from rleaas._binding import D, Resource, call
+from rleaas._flow import request as build
+from rleaas._flow.decode import decode, read
+from rleaas._flow.request import Query
+from rleaas._flow.retry import ask
+from rleaas._flow.wire import NO_BODY, Flow, Request
+from rleaas.models import PlatformInfo
+
+# The JSON of a route that this package knows nothing about has no type that could be named.
+Json = Any
+
+
+class Platform(Resource[D]):
+    """What both clients answer for the platform as a whole."""
+
+    @call
+    def ping(self) -> Flow[PlatformInfo]:
+        """Return what the platform says about itself; it also checks the API key.
+
+        Raises:
+            PlatformUnreachable: nobody answers at the base URL.
+            AuthenticationError: the key is not valid.
+        """
+        request = build.get("/api")
+        reply = yield from ask(request, self._context)
+        return read(PlatformInfo, request, reply)
+
+    @call
+    def get(
+        self, path: str, *, params: Query | None = None, timeout: float | None = None
+    ) -> Flow[Json]:
+        """Return the JSON at a path of the platform; repeated after transient failures."""
+        return (yield from self._raw("GET", path, params=params, timeout=timeout))
+
+    @call
+    def post(
+        self,
+        path: str,
+        *,
+        json: object = None,
+        params: Query | None = None,
+        timeout: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[Json]:
+        """Send a POST and return the JSON of its answer; None where that is empty.
+
+        Args:
+            path: from the base URL on.
+            json: the body; None sends none.
+            params: the query.
+            timeout: seconds, instead of the client's.
+            idempotency_key: makes it safe to repeat, where the route honours it; without one it
+                is sent exactly once.
+        """
+        return (
+            yield from self._raw(
+                "POST", path, json=json, params=params, timeout=timeout, key=idempotency_key
+            )
+        )
+
+    @call
+    def put(
+        self,
+        path: str,
+        *,
+        json: object = None,
+        params: Query | None = None,
+        timeout: float | None = None,
+    ) -> Flow[Json]:
+        """Send a PUT and return the JSON of its answer; None where that is empty."""
+        return (yield from self._raw("PUT", path, json=json, params=params, timeout=timeout))
+
+    @call
+    def patch(
+        self,
+        path: str,
+        *,
+        json: object = None,
+        params: Query | None = None,
+        timeout: float | None = None,
+    ) -> Flow[Json]:
+        """Send a PATCH and return the JSON of its answer; None where that is empty."""
+        return (yield from self._raw("PATCH", path, json=json, params=params, timeout=timeout))
+
+    @call
+    def delete(
+        self, path: str, *, params: Query | None = None, timeout: float | None = None
+    ) -> Flow[Json]:
+        """Send a DELETE and return the JSON of its answer; None where that is empty."""
+        return (yield from self._raw("DELETE", path, params=params, timeout=timeout))
+
+    def _raw(
+        self,
+        method: str,
+        path: str,
+        *,
+        json: object = None,
+        params: Query | None = None,
+        timeout: float | None = None,
+        key: str | None = None,
+    ) -> Flow[Json]:
+        if not path.startswith("/") or path.startswith("//"):
+            raise ConfigurationError(
+                f"{path!r} is not a path of the platform",
+                hint="Begin it with one slash, such as /api/environments.",
+            )
+        request = Request(
+            method=method,
+            path=path,
+            params=build.query(params),
+            json=NO_BODY if json is None else json,
+            headers={} if key is None else {"Idempotency-Key": key},
+            keyed=key is not None,
+            timeout=timeout,
+        )
+        reply = yield from ask(request, self._context)
+        return decode(request, reply)

@@ -1,0 +1,215 @@
+"""Training jobs: start, find, list, cancel."""
+
+from __future__ import annotations
+
+from builtins import list as list_
+from collections.abc import Mapping, Sequence
+
+from rlcore import ConfigurationError
+
+from rleaas._binding import D, Resource, call
+from rleaas._flow import request as build
+from rleaas._flow.decode import read
+from rleaas._flow.retry import ask
+from rleaas._flow.wire import Flow
+from rleaas.models import TrainingJob
+from rleaas.resources import environment_routes, training_routes
+from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
+from rleaas.resources.environment_routes import EnvironmentRef, reference
+from rleaas.resources.pages import collect
+from rleaas.resources.training_handle import TrainingJobResource
+from rleaas.training.config import SUPPORTED_ALGORITHMS, positive_int, validate_simulation
+
+DEFAULT_EPISODES = 100
+DEFAULT_MAX_STEPS = 1000
+_EPISODE_KEYS = ("episodes", "num_episodes")
+_STEP_KEYS = ("max_steps_per_episode", "max_steps")
+
+
+class TrainingClient(Resource[D]):
+    """The training jobs of the platform."""
+
+    def configure_training(
+        self,
+        algorithm: str = "PPO",
+        max_steps: int = DEFAULT_MAX_STEPS,
+        reward_fn: object = None,
+        simulation: Mapping[str, object] | None = None,
+        config: Mapping[str, object] | None = None,
+    ) -> dict[str, object]:
+        """Return a config for `run`, checked here; nothing is sent.
+
+        Raises:
+            ConfigurationError: a value is not usable; it is named.
+        """
+        checked = dict(config or {})
+        checked["algorithm"] = known_algorithm(algorithm)
+        checked["max_steps"] = positive_int("max_steps", max_steps)
+        if reward_fn is not None:
+            checked["reward_fn"] = reward_fn
+        if simulation is not None:
+            validate_simulation(simulation)
+            checked["simulation"] = dict(simulation)
+        return checked
+
+    @call
+    def run(
+        self,
+        environment_name: EnvironmentRef | None = None,
+        env_id: int | None = None,
+        agent_id: str | None = None,
+        scenario_suite_id: str | None = None,
+        algorithm: str = "PPO",
+        config: Mapping[str, object] | None = None,
+        name: str | None = None,
+        verifier_ids: Sequence[str] | None = None,
+        resume_from_checkpoint: CheckpointRef | None = None,
+        *,
+        num_episodes: int | None = None,
+        max_steps: int | None = None,
+        seed: int | None = None,
+        environment_version: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[TrainingJobResource[D]]:
+        """Start a training job and return its handle at once.
+
+        Args:
+            environment_name: the environment, by name, id or handle.
+            env_id: the environment's id, where that is all there is.
+            agent_id: the agent to train, where there is one.
+            scenario_suite_id: the scenarios to train on, where there are some.
+            algorithm: what trains.
+            config: the algorithm's settings; also `episodes` and `max_steps`, as published.
+            name: what to call the run.
+            verifier_ids: the verifiers that judge, where there are some.
+            resume_from_checkpoint: where to go on from.
+            num_episodes: how many episodes at most; 100 when nobody says.
+            max_steps: the steps of an episode at most; 1000 when nobody says.
+            seed: what makes the training repeatable.
+            environment_version: an older version instead of the current one.
+            idempotency_key: with the same key, the same job is returned instead of a second one;
+                by default every call has its own.
+
+        Raises:
+            ConfigurationError: a value is not usable, or there is no environment.
+            EnvironmentNotFound: there is no such environment.
+            InvalidRequestError: the platform refuses the config; it names the key.
+        """
+        environment = _environment(environment_name, env_id)
+        rest = dict(config or {})
+        episodes = _number("num_episodes", num_episodes, rest, _EPISODE_KEYS, DEFAULT_EPISODES)
+        steps = _number("max_steps", max_steps, rest, _STEP_KEYS, DEFAULT_MAX_STEPS)
+        # `configure_training` puts it into the config, where it says the same as the argument.
+        told = rest.pop("algorithm", algorithm)
+        body: dict[str, object] = {
+            "algorithm": known_algorithm(told),
+            "num_episodes": episodes,
+            "max_steps": steps,
+            "config": rest,
+        }
+        optional: dict[str, object | None] = {
+            "model": agent_id,
+            "run_name": name,
+            "scenario_id": scenario_suite_id,
+            "verifier_ids": None if verifier_ids is None else [*verifier_ids],
+            "resume_from_checkpoint": None
+            if resume_from_checkpoint is None
+            else checkpoint_reference(resume_from_checkpoint),
+            "seed": seed,
+            "environment_version": environment_version,
+        }
+        body.update({key: value for key, value in optional.items() if value is not None})
+        request = build.post(
+            build.path("/train/{}", environment, what="environment name"),
+            body,
+            key=self._context.new_key() if idempotency_key is None else idempotency_key,
+            kind=environment_routes.KIND,
+            ref=environment,
+        )
+        reply = yield from ask(request, self._context)
+        return self._handle(read(TrainingJob, request, reply))
+
+    @call
+    def get(self, job_id: str) -> Flow[TrainingJobResource[D]]:
+        """Return the handle of the job with this id.
+
+        Raises:
+            TrainingJobNotFound: there is none.
+        """
+        return self._handle((yield from training_routes.get(job_id, self._context)))
+
+    @call
+    def list(
+        self, status: str | None = None, limit: int | None = None
+    ) -> Flow[list_[TrainingJobResource[D]]]:
+        """Return the jobs, newest first; all of them, or at most `limit`.
+
+        Args:
+            status: only those with this status.
+            limit: how many at most.
+        """
+        records = yield from collect(
+            TrainingJob,
+            "/api/training/jobs",
+            {"status": status},
+            "jobs",
+            self._context,
+            limit=limit,
+        )
+        return [self._handle(record) for record in records]
+
+    @call
+    def cancel(self, job_id: str) -> Flow[TrainingJob]:
+        """Ask a job to end, and return what the platform says to that.
+
+        Raises:
+            TrainingJobNotFound: there is no such job.
+            ConflictError: it has ended already.
+        """
+        return (yield from training_routes.cancel(job_id, self._context))
+
+    def _handle(self, record: TrainingJob) -> TrainingJobResource[D]:
+        return TrainingJobResource(self._driver, record)
+
+
+def known_algorithm(algorithm: object) -> str:
+    """Return the algorithm's name in the platform's spelling; whether it trains, the platform says.
+
+    Raises:
+        ConfigurationError: it is no algorithm.
+    """
+    name = algorithm.strip().upper() if isinstance(algorithm, str) else ""
+    if name not in SUPPORTED_ALGORITHMS:
+        raise ConfigurationError(
+            f"{algorithm!r} is not an algorithm", hint=f"Use {', '.join(SUPPORTED_ALGORITHMS)}."
+        )
+    return name
+
+
+def _environment(environment: EnvironmentRef | None, env_id: int | None) -> str:
+    if environment is not None:
+        return reference(environment)
+    if env_id is not None:
+        return reference(env_id)
+    raise ConfigurationError(
+        "a training job needs an environment", hint="Pass environment_name= or env_id=."
+    )
+
+
+def _number(
+    name: str,
+    argument: int | None,
+    config: dict[str, object],
+    keys: Sequence[str],
+    default: int,
+) -> int:
+    """Take the number from the argument or the config; where both say it, they must agree."""
+    told: dict[str, object] = {} if argument is None else {name: argument}
+    told.update({f"config.{key}": config.pop(key) for key in keys if key in config})
+    for key, value in told.items():
+        positive_int(key, value)
+    values = {*told.values()}
+    if len(values) > 1:
+        both = ", ".join(f"{key}={value!r}" for key, value in told.items())
+        raise ConfigurationError(f"the training is told {both}", hint="Say it once.")
+    return positive_int(name, values.pop() if values else default)

@@ -1,0 +1,318 @@
+"""A training job: watch it, wait for it, take its checkpoints."""
+
+from __future__ import annotations
+
+import math
+from builtins import list as list_
+from collections.abc import Callable
+from datetime import datetime
+
+from rlcore import (
+    ConfigurationError,
+    Deadline,
+    EnvironmentIdentity,
+    PlatformTimeout,
+    TrainingJobCancelled,
+    TrainingJobFailed,
+)
+
+from rleaas._binding import D, call, stream
+from rleaas._flow.poll import Wait, wait
+from rleaas._flow.wire import Flow, Item, Stream, pause
+from rleaas.models import MetricPoint, TrainingJob, TrainingResults
+from rleaas.resources import training_routes as routes
+from rleaas.resources.checkpoints import CheckpointResource
+from rleaas.resources.handle import Handle
+
+Metrics = dict[str, object]
+
+
+class TrainingJobResource(Handle[D, TrainingJob]):
+    """A training job."""
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        return self._record.job_id
+
+    @property
+    def job_id(self) -> str:
+        """The job's id."""
+        return self._record.job_id
+
+    @property
+    def status(self) -> str:
+        """`pending`, `running`, `completed`, `failed`, `cancelled`, `awaiting_human_eval`."""
+        return self._record.status
+
+    @property
+    def environment_name(self) -> str | None:
+        """The environment it trains on."""
+        return self._record.environment_name
+
+    @property
+    def environment_version(self) -> int | None:
+        """The version of that environment."""
+        return self._record.environment_version
+
+    @property
+    def contract_digest(self) -> str | None:
+        """The digest of that environment's contract."""
+        return self._record.contract_digest
+
+    @property
+    def identity(self) -> EnvironmentIdentity | None:
+        """The environment's name, version and contract digest."""
+        return self._record.identity
+
+    @property
+    def algorithm(self) -> str | None:
+        """What trains."""
+        return self._record.algorithm
+
+    @property
+    def model(self) -> str | None:
+        """The agent that is trained, where one was named."""
+        return self._record.model
+
+    @property
+    def run_name(self) -> str | None:
+        """What the run was called."""
+        return self._record.run_name
+
+    @property
+    def progress(self) -> int:
+        """From 0 to 100, when last heard."""
+        return self._record.progress
+
+    @property
+    def results(self) -> TrainingResults:
+        """What it has reached, when last heard."""
+        return self._record.results
+
+    @property
+    def error(self) -> str | None:
+        """Why it failed."""
+        return self._record.reason or None if self._record.status == "failed" else None
+
+    @property
+    def started_at(self) -> datetime | None:
+        """When its worker began."""
+        return self._record.started_at
+
+    @property
+    def completed_at(self) -> datetime | None:
+        """When it ended."""
+        return self._record.completed_at
+
+    def __repr__(self) -> str:
+        return (
+            f"<TrainingJobResource {self.id} environment={self.environment_name!r} "
+            f"status={self.status!r} progress={self.progress}%>"
+        )
+
+    @call
+    def refresh(self) -> Flow[TrainingJobResource[D]]:
+        """Ask the platform for the job as it is now; return this handle.
+
+        Raises:
+            TrainingJobNotFound: it was deleted.
+        """
+        self._record = yield from routes.get(self.id, self._context)
+        return self
+
+    @call
+    def get_metrics(self) -> Flow[Metrics]:
+        """Return how far the job is, as it is now.
+
+        The keys are `job_id`, `status`, `current_episode`, `num_episodes`, `progress`,
+        `avg_reward`, `success_rate`, `current_tier` and `results`.
+        """
+        self._record = yield from routes.get(self.id, self._context)
+        return metrics_of(self._record)
+
+    @call
+    def list_metrics(self, after: str | int | None = None) -> Flow[list_[MetricPoint]]:
+        """Return the points of the job's learning curve, oldest first.
+
+        Args:
+            after: a cursor, to get only later points.
+        """
+        return (yield from routes.curve(self.id, after, self._context))
+
+    @call
+    def wait_until_complete(
+        self,
+        timeout: float | None = 86400,
+        poll_interval: float | None = None,
+        on_progress: Callable[[Metrics], object] | None = None,
+        *,
+        progress: bool | None = None,
+    ) -> Flow[TrainingJobResource[D]]:
+        """Wait until the job is complete, or waits for a human's verdict; return this handle.
+
+        It is looked at at once, so a timeout of 0 asks exactly once.
+
+        Args:
+            timeout: seconds; None waits as long as it takes.
+            poll_interval: seconds between two looks; by default a quarter at first, then longer.
+            on_progress: called with what `get_metrics` returns at every look, the last one too;
+                what it raises ends the wait.
+            progress: show a line on stderr; by default where a person watches it.
+
+        Raises:
+            TrainingJobFailed: it failed; the reason is in the error.
+            TrainingJobCancelled: it was cancelled.
+            PlatformTimeout: it takes longer than the timeout. It goes on.
+        """
+
+        def look(deadline: Deadline) -> Flow[TrainingJob]:
+            self._record = yield from routes.get(self.id, self._context, deadline)
+            return self._record
+
+        def seen(record: TrainingJob) -> None:
+            if on_progress is not None:
+                on_progress(metrics_of(record))
+
+        done = yield from wait(
+            Wait(
+                what=f"training job {self.id!r}",
+                look=look,
+                finished=lambda record: record.finished,
+                status=lambda record: record.status,
+                describe=describe,
+                timeout=timeout,
+                interval=poll_interval,
+                seen=seen,
+                progress=progress,
+            ),
+            self._context,
+        )
+        raise_if_lost(done)
+        return self
+
+    @call
+    def list_checkpoints(self) -> Flow[list_[CheckpointResource[D]]]:
+        """Return the job's checkpoints, in the order of training."""
+        records = yield from routes.checkpoints(self.id, self._context)
+        return [CheckpointResource(self._driver, record) for record in records]
+
+    @call
+    def get_best_checkpoint(self, metric: str = "avg_reward") -> Flow[CheckpointResource[D]]:
+        """Return the checkpoint with the highest `metric`; of equals, the one trained longest.
+
+        Checkpoints without a score do not count.
+
+        Raises:
+            ConfigurationError: there is no checkpoint, none has a score, or there is no such
+                metric.
+        """
+        records = yield from routes.checkpoints(self.id, self._context)
+        if not records:
+            raise ConfigurationError(
+                f"training job {self.id!r} has no checkpoints yet",
+                hint="The first comes after `checkpoint_interval` episodes.",
+            )
+        scored = [
+            (float(value), record.episode or 0, index)
+            for index, record in enumerate(records)
+            if isinstance(value := record.get(metric), int | float)
+            and not isinstance(value, bool)
+            and math.isfinite(value)
+        ]
+        if not scored:
+            raise ConfigurationError(
+                f"no checkpoint of training job {self.id!r} has a score {metric!r}",
+                hint="Scores are avg_reward and success_rate, where episodes tell success.",
+            )
+        return CheckpointResource(self._driver, records[max(scored)[2]])
+
+    @call
+    def get_logs(self, limit: int | None = None) -> Flow[list_[str]]:
+        """Return the job's log, oldest line first; with `limit`, its last lines."""
+        return (yield from routes.logs(self.id, limit, self._context))
+
+    @stream
+    def stream_logs(self, poll_interval: float = 0.5, timeout: float | None = 86400) -> Stream[str]:
+        """Yield every line of the job's log once, as it is written, until the job is over.
+
+        Args:
+            poll_interval: seconds between two questions, where the platform does not itself wait
+                for the next line.
+            timeout: seconds; None follows the log as long as the job runs.
+
+        Raises:
+            TrainingJobFailed: the job failed; after its last line.
+            PlatformTimeout: it takes longer than the timeout. The job goes on.
+        """
+        deadline = Deadline.after(timeout, clock=self._context.clock)
+        cursor: str | int | None = None
+        while True:
+            page = yield from routes.log_page(self.id, cursor, deadline, self._context)
+            for line in page.lines:
+                yield Item(line)
+            if page.done:
+                break
+            if deadline.expired():
+                raise PlatformTimeout(
+                    f"the log of training job {self.id!r} goes on after {timeout:g} s",
+                    hint="The job goes on; follow it again, with a longer timeout.",
+                    waited_for=f"the log of training job {self.id!r}",
+                    last_status=self.status,
+                )
+            if not page.lines:
+                yield from pause(deadline.at_most(poll_interval))
+            cursor = page.cursor if page.cursor is not None else cursor
+        self._record = yield from routes.get(self.id, self._context)
+        if self._record.status == "failed":
+            raise TrainingJobFailed(self.id, self._record.reason)
+
+    @call
+    def cancel(self) -> Flow[TrainingJob]:
+        """Ask the job to end, and return what the platform says to that.
+
+        Raises:
+            ConflictError: it has ended already.
+        """
+        return (yield from routes.cancel(self.id, self._context))
+
+
+def metrics_of(record: TrainingJob) -> Metrics:
+    """Return a job's progress in the published keys."""
+    results = record.results
+    return {
+        "job_id": record.job_id,
+        "status": record.status,
+        "current_episode": _episode(record),
+        "num_episodes": record.num_episodes,
+        "progress": record.progress,
+        "avg_reward": results.avg_reward,
+        "success_rate": results.success_rate,
+        "current_tier": results.current_tier,
+        "results": dict(results.items()),
+    }
+
+
+def describe(record: TrainingJob) -> str:
+    """Return how far a job is, for a person."""
+    parts = [f"{record.status} {record.progress} %"]
+    episode = _episode(record)
+    if episode is not None:
+        total = "" if record.num_episodes is None else f"/{record.num_episodes}"
+        parts.append(f"episode {episode}{total}")
+    if record.results.avg_reward is not None:
+        parts.append(f"mean reward {record.results.avg_reward:.1f}")
+    return " · ".join(parts)
+
+
+def raise_if_lost(record: TrainingJob) -> None:
+    """Raise what a job that ended without being complete stands for."""
+    if record.status == "failed":
+        raise TrainingJobFailed(record.job_id, record.reason)
+    if record.status == "cancelled":
+        raise TrainingJobCancelled(record.job_id)
+
+
+def _episode(record: TrainingJob) -> int | None:
+    own = record.current_episode
+    return record.results.current_episode if own is None else own
