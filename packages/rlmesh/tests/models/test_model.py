@@ -14,9 +14,9 @@ from rlmesh.values import Tensor
 
 
 def ask(
-    model: Model, observation: object, context: PredictContext | None = None
+    model: Model, observation: object, episode: EpisodeContext | None = None
 ) -> Any:  # Any: whatever the model answers
-    return model.prediction()(observation, context or EpisodeContext("e", 1).following())
+    return model.prediction()(observation, episode or EpisodeContext("e", 1))
 
 
 class Doubling:
@@ -62,7 +62,7 @@ def test_a_builtin_without_a_signature_is_called_with_the_observation() -> None:
 def test_a_context_is_given_to_those_who_name_it() -> None:
     episode = EpisodeContext("e-1", 7)
     model = Model(lambda observation, context: dict(context))
-    first, second = (ask(model, 0, episode.following()) for _ in range(2))
+    first, second = (ask(model, 0, episode) for _ in range(2))
 
     assert first == {
         "episode_id": "e-1",
@@ -98,10 +98,10 @@ def test_a_recurrent_policy_keeps_its_state_within_an_episode() -> None:
     model = Model(Recurrent())
     first, second = EpisodeContext("a", 0), EpisodeContext("b", 1)
 
-    answers = [ask(model, 0, first.following()) for _ in range(2)]
+    answers = [ask(model, 0, first) for _ in range(2)]
 
     assert answers == [(0, True), (1, True)]
-    assert ask(model, 0, second.following()) == (0, True)
+    assert ask(model, 0, second) == (0, True)
     assert ask(Model(Recurrent(), deterministic=False), 0) == (0, False)
 
 
@@ -126,7 +126,7 @@ def test_a_subclass_may_take_the_context() -> None:
         def predict(self, observation: int, context: PredictContext) -> int | None:
             return context["episode_seed"]
 
-    assert ask(Seeded(), 0, EpisodeContext("e", 12).following()) == 12
+    assert ask(Seeded(), 0, EpisodeContext("e", 12)) == 12
 
 
 def test_configuration_that_load_does_not_take_is_refused() -> None:

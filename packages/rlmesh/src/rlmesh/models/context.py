@@ -24,7 +24,7 @@ class EpisodeContext:
 
     def __init__(self, episode_id: str, seed: int | None) -> None:
         self.episode_id = episode_id
-        self._seed = seed
+        self.seed = seed
         self._count = 0
         self._state: dict[str, Any] = {}  # Any: see PredictContext
 
@@ -34,8 +34,8 @@ class EpisodeContext:
         self._count += 1
         return {
             "episode_id": self.episode_id,
-            "episode_seed": self._seed,
+            "episode_seed": self.seed,
             "predict_index": index,
-            "predict_seed": None if self._seed is None else predict_seed(self._seed, index),
+            "predict_seed": None if self.seed is None else predict_seed(self.seed, index),
             "state": self._state,
         }

@@ -126,8 +126,7 @@ class Model(Generic[ObservationT, ActionT]):
             raise ModelTypeError(f"{type(self).__qualname__} has no 'predict' of its own")
         if args or kwargs:
             return cast("ActionT", self._source(observation, *args, **kwargs))
-        context = EpisodeContext("", None).following()
-        return cast("ActionT", self.prediction()(observation, context))
+        return cast("ActionT", self.prediction()(observation, EpisodeContext("", None)))
 
     def on_episode_end(self, *args: Any, **kwargs: Any) -> object:  # Any: or none
         """Forget what belongs to an episode. Override it as `(self, episode_id)` or `(self)`."""
@@ -155,7 +154,7 @@ class Model(Generic[ObservationT, ActionT]):
         return session(self, env, close_env=close_env)
 
     def prediction(self) -> Predict:
-        """Return how a run calls this model: with an observation and a context."""
+        """Return how a run calls this model: with an observation and its episode."""
         overridden = type(self).predict is not Model.predict
         call = self.predict if overridden or self._source is None else self._source
         return prediction(call, deterministic=self._deterministic)

@@ -4,7 +4,7 @@ from typing import Any
 
 from rlcore import ConfigurationError, Error
 
-from rlmesh.models.context import PredictContext
+from rlmesh.models.context import EpisodeContext
 from rlmesh.models.conversion import to_numpy
 from rlmesh.models.seeds import predict_seed
 from rlmesh.spaces import Space, from_gymnasium_space
@@ -21,12 +21,14 @@ class RandomPolicy:
 
     def __init__(self, action_space: object) -> None:
         self._space = _own(action_space)
+        self._episode: EpisodeContext | None = None
 
-    def predict(self, observation: object, context: PredictContext) -> object:
+    def predict(self, observation: object, episode: EpisodeContext) -> object:
         """Return a sample; the first of an episode restarts the sequence from its seed."""
-        seed = context["episode_seed"]
-        if context["predict_index"] == 0 and seed is not None:
-            self._space.seed(predict_seed(seed, 0))
+        if episode is not self._episode:
+            self._episode = episode
+            if episode.seed is not None:
+                self._space.seed(predict_seed(episode.seed, 0))
         return to_numpy(self._space.sample())
 
 

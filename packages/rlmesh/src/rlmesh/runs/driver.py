@@ -79,7 +79,7 @@ class Driver:
         if self._context is None:
             self._context = EpisodeContext("", None)
         try:
-            return self._predict(self._convert(observation), self._context.following())
+            return self._predict(self._convert(observation), self._context)
         except Exception as error:
             error.add_note(f"{self.model_name} was predicting for {_shape(observation)}")
             raise
