@@ -33,11 +33,12 @@ from rlmesh.numpy import RemoteEnv
 
 if TYPE_CHECKING:
     from rleaas import EnvironmentResource
+    from rleaas._drivers.blocking import Blocking
     from rleaas.server.local import LocalServer
 
     from integration_tests.conftest import Commands
 
-Create = Callable[[str], "EnvironmentResource"]
+Create = Callable[[str], "EnvironmentResource[Blocking]"]
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +51,7 @@ def _the_server_stays_up(client: Client) -> Iterator[None]:
 def create(client: Client, request: pytest.FixtureRequest) -> Create:
     """Register one of the test worlds under the test's name."""
 
-    def make(world: str) -> EnvironmentResource:
+    def make(world: str) -> EnvironmentResource[Blocking]:
         return client.Environment.create(
             f"{world}-{request.node.name}", source=f"python://worlds:{world}"
         )
@@ -179,7 +180,7 @@ def test_a_process_that_dies_in_a_step_is_a_transport_failure_and_comes_back(
 
 def test_a_hang_in_a_step_ends_with_the_callers_patience(create: Create) -> None:
     environment = create("Hanging").wait_until_ready(timeout=40)
-    with RemoteEnv(environment.endpoint(), request_timeout_seconds=1.0) as env:
+    with environment.connect(request_timeout_seconds=1.0) as env:
         env.reset(seed=1)
         env.step(0)
         env.step(0)

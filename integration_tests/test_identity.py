@@ -12,10 +12,13 @@ from rlmesh.numpy import RemoteEnv
 
 if TYPE_CHECKING:
     from rleaas import Client, EnvironmentResource
+    from rleaas._drivers.blocking import Blocking
 
 
 @pytest.fixture
-def line(client: Client, tmp_path: Path, request: pytest.FixtureRequest) -> EnvironmentResource:
+def line(
+    client: Client, tmp_path: Path, request: pytest.FixtureRequest
+) -> EnvironmentResource[Blocking]:
     """An environment whose code reads what it is from `tmp_path/line.json`."""
     (tmp_path / "line.json").write_text(json.dumps({"width": 1.0}))
     return client.Environment.create(
@@ -25,14 +28,16 @@ def line(client: Client, tmp_path: Path, request: pytest.FixtureRequest) -> Envi
     ).wait_until_ready(timeout=40)
 
 
-def change_behind_the_name(environment: EnvironmentResource, client: Client, folder: Path) -> None:
+def change_behind_the_name(
+    environment: EnvironmentResource[Blocking], client: Client, folder: Path
+) -> None:
     (folder / "line.json").write_text(json.dumps({"width": 2.0, "actions": 3}))
     client.post(f"/api/environments/{environment.name}/stop")
 
 
 @pytest.fixture
 def uri_resolves_here(client: Client) -> Iterator[None]:
-    from rleaas.mesh.resolver import resolving_with
+    from rleaas.mesh.scope import resolving_with
 
     with resolving_with(client):
         yield
@@ -40,7 +45,7 @@ def uri_resolves_here(client: Client) -> Iterator[None]:
 
 def test_one_identity_is_carried_by_job_checkpoint_evaluation_and_local_run(
     client: Client,
-    line: EnvironmentResource,
+    line: EnvironmentResource[Blocking],
     quick_ppo: dict[str, object],
     uri_resolves_here: None,
 ) -> None:
@@ -51,7 +56,7 @@ def test_one_identity_is_carried_by_job_checkpoint_evaluation_and_local_run(
     ).wait_until_complete(timeout=50, poll_interval=0.1)
     checkpoint = job.get_best_checkpoint()
     report = client.Evaluation.run(checkpoint.id, seeds=[1, 2]).wait_until_complete(timeout=40)
-    local = rlmesh.run(client.Checkpoint.load(checkpoint.id), f"rleaas://{line.name}", seeds=[1, 2])
+    local = rlmesh.run(checkpoint.load(), f"rleaas://{line.name}", seeds=[1, 2])
     assert job.record.identity == identity
     assert checkpoint.identity == identity
     assert report.identity == identity
@@ -61,7 +66,7 @@ def test_one_identity_is_carried_by_job_checkpoint_evaluation_and_local_run(
 
 
 def test_a_dial_finds_that_the_environment_is_another_and_names_what_differs(
-    client: Client, line: EnvironmentResource, tmp_path: Path
+    client: Client, line: EnvironmentResource[Blocking], tmp_path: Path
 ) -> None:
     with line.connect() as before:
         assert before.reset(seed=1)[0].shape == (2,)
@@ -77,7 +82,7 @@ def test_a_dial_finds_that_the_environment_is_another_and_names_what_differs(
 
 
 def test_a_changed_environment_fails_a_local_run_before_its_first_step(
-    client: Client, line: EnvironmentResource, tmp_path: Path, uri_resolves_here: None
+    client: Client, line: EnvironmentResource[Blocking], tmp_path: Path, uri_resolves_here: None
 ) -> None:
     change_behind_the_name(line, client, tmp_path)
     with pytest.raises(IdentityError):
@@ -85,7 +90,10 @@ def test_a_changed_environment_fails_a_local_run_before_its_first_step(
 
 
 def test_a_changed_environment_fails_a_training_job_with_the_reason(
-    client: Client, line: EnvironmentResource, tmp_path: Path, quick_ppo: dict[str, object]
+    client: Client,
+    line: EnvironmentResource[Blocking],
+    tmp_path: Path,
+    quick_ppo: dict[str, object],
 ) -> None:
     change_behind_the_name(line, client, tmp_path)
     job = client.TrainingJob.run(
@@ -97,7 +105,7 @@ def test_a_changed_environment_fails_a_training_job_with_the_reason(
 
 
 def test_registering_the_change_makes_a_version_with_an_identity_of_its_own(
-    client: Client, line: EnvironmentResource, tmp_path: Path, uri_resolves_here: None
+    client: Client, line: EnvironmentResource[Blocking], tmp_path: Path, uri_resolves_here: None
 ) -> None:
     other = tmp_path / "other.json"
     other.write_text(json.dumps({"width": 2.0}))
@@ -118,7 +126,7 @@ def test_registering_the_change_makes_a_version_with_an_identity_of_its_own(
 
 
 def test_the_environment_wants_the_token_that_its_endpoint_came_with(
-    client: Client, line: EnvironmentResource
+    client: Client, line: EnvironmentResource[Blocking]
 ) -> None:
     from rlcore import AccessDenied
 

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from rlcore import TrainingJobFailed
+from rlcore import TrainingJobCancelled, TrainingJobFailed
 from rleaas import Client
 
 if TYPE_CHECKING:
     from rleaas import EnvironmentResource, TrainingJobResource
+    from rleaas._drivers.blocking import Blocking
 
     from integration_tests.conftest import Processes
 
@@ -21,7 +22,7 @@ Children = Callable[[str], list[int]]
 
 
 @pytest.fixture
-def cartpole(client: Client) -> EnvironmentResource:
+def cartpole(client: Client) -> EnvironmentResource[Blocking]:
     return client.Environment.create(
         "Lifecycle-CartPole", source="gym://CartPole-v1"
     ).wait_until_ready(timeout=40)
@@ -29,27 +30,28 @@ def cartpole(client: Client) -> EnvironmentResource:
 
 @pytest.fixture
 def long_job(
-    client: Client, cartpole: EnvironmentResource, eventually: Eventually
-) -> TrainingJobResource:
+    client: Client, cartpole: EnvironmentResource[Blocking], eventually: Eventually
+) -> TrainingJobResource[Blocking]:
     """A job that would train for minutes, seen to have finished its first episodes."""
     job = client.TrainingJob.run(
         environment_name=cartpole.name,
         algorithm="PPO",
         config={"episodes": 100_000, "checkpoint_interval": 5},
     )
-    eventually(lambda: bool(job.metric_history()), "the job reports metrics", seconds=40)
+    eventually(lambda: bool(job.list_metrics()), "the job reports metrics", seconds=40)
     return job
 
 
 def test_a_cancelled_job_ends_cancelled_and_keeps_what_it_had(
-    long_job: TrainingJobResource, children_matching: Children, eventually: Eventually
+    long_job: TrainingJobResource[Blocking], children_matching: Children, eventually: Eventually
 ) -> None:
     eventually(lambda: bool(long_job.list_checkpoints()), "there is a checkpoint")
     assert children_matching(long_job.job_id)
 
     long_job.cancel()
-    ended = long_job.wait_until_complete(timeout=30, poll_interval=0.1)
-    assert ended.status == "cancelled"
+    with pytest.raises(TrainingJobCancelled):
+        long_job.wait_until_complete(timeout=30, poll_interval=0.1)
+    assert long_job.status == "cancelled"
     eventually(lambda: not children_matching(long_job.job_id), "its worker is gone")
     for checkpoint in long_job.list_checkpoints():
         assert checkpoint.sha256
@@ -58,7 +60,7 @@ def test_a_cancelled_job_ends_cancelled_and_keeps_what_it_had(
 
 def test_a_killed_worker_leaves_a_failed_job_with_the_reason(
     client: Client,
-    long_job: TrainingJobResource,
+    long_job: TrainingJobResource[Blocking],
     children_matching: Children,
 ) -> None:
     (worker,) = children_matching(long_job.job_id)
@@ -69,8 +71,8 @@ def test_a_killed_worker_leaves_a_failed_job_with_the_reason(
 
 
 def test_a_killed_environment_fails_its_job_clearly_and_comes_back_for_the_next_dial(
-    cartpole: EnvironmentResource,
-    long_job: TrainingJobResource,
+    cartpole: EnvironmentResource[Blocking],
+    long_job: TrainingJobResource[Blocking],
     children_matching: Children,
 ) -> None:
     hosts = children_matching("rlmesh.serve --env gym://CartPole-v1")

@@ -10,14 +10,17 @@ from rleaas.quickstart.shown import Shown
 if TYPE_CHECKING:
     from rlmesh import RunResult
 
-    from rleaas import Client
-    from rleaas.models import Checkpoint, EvaluationReport
+    from rleaas import CheckpointResource, Client
+    from rleaas._drivers.blocking import Blocking
+    from rleaas.models import EvaluationReport
 
 EVALUATION_SECONDS = 300.0
 POLL_SECONDS = 0.3
 
 
-def evaluate(client: Client, plan: Plan, checkpoint: Checkpoint, shown: Shown) -> EvaluationReport:
+def evaluate(
+    client: Client, plan: Plan, checkpoint: CheckpointResource[Blocking], shown: Shown
+) -> EvaluationReport:
     """Return the platform's report on the checkpoint.
 
     Raises:
@@ -36,10 +39,13 @@ def evaluate(client: Client, plan: Plan, checkpoint: Checkpoint, shown: Shown) -
             timeout=EVALUATION_SECONDS,
             poll_interval=POLL_SECONDS,
             on_progress=lambda state: bar.show(state.episodes_done),
+            progress=False,
         )
 
 
-def run_locally(client: Client, plan: Plan, checkpoint: Checkpoint, shown: Shown) -> RunResult:
+def run_locally(
+    client: Client, plan: Plan, checkpoint: CheckpointResource[Blocking], shown: Shown
+) -> RunResult:
     """Return what the checkpoint does on the same seeds when this process runs it.
 
     Raises:
@@ -48,10 +54,11 @@ def run_locally(client: Client, plan: Plan, checkpoint: Checkpoint, shown: Shown
     """
     import rlmesh
 
-    from rleaas.mesh.resolver import resolving_with
+    from rleaas.mesh.scope import resolving_with
 
-    model = client.Checkpoint.load(checkpoint.id)
-    address = f"rleaas://{checkpoint.environment_name}@{checkpoint.environment_version}"
+    model = checkpoint.load()
+    record = checkpoint.record
+    address = f"rleaas://{record.environment_name}@{record.environment_version}"
     played = 0
     with resolving_with(client), shown.bar("local episodes", len(plan.seeds)) as bar:
 

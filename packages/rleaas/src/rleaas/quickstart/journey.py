@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from rich.text import Text
-from rlcore import EnvironmentIdentity, TrainingJobCancelled
+from rlcore import EnvironmentIdentity
 
 from rleaas.quickstart.compare import Agreement
 from rleaas.quickstart.curve import Curve
@@ -18,6 +18,7 @@ from rleaas.quickstart.train import learning_curve, register, train
 
 if TYPE_CHECKING:
     from rleaas import Client, TrainingJobResource
+    from rleaas._drivers.blocking import Blocking
 
 CURVE_WIDTH = 90
 
@@ -45,7 +46,7 @@ def travel(client: Client, plan: Plan, shown: Shown) -> Findings:
 
     checkpoint = job.get_best_checkpoint()
     shown.chapter(f"Evaluate the best checkpoint on the platform, {len(plan.seeds)} seeds")
-    shown.tell(f"checkpoint {checkpoint.id}, SHA-256 {checkpoint.sha256[:12]}…")
+    shown.tell(f"checkpoint {checkpoint.id}, SHA-256 {(checkpoint.sha256 or '')[:12]}…")
     platform = evaluate(client, plan, checkpoint, shown)
     shown.tell(f"{platform.scored} of {platform.asked} episodes scored")
 
@@ -59,8 +60,8 @@ def travel(client: Client, plan: Plan, shown: Shown) -> Findings:
     findings = Findings(
         plan=plan,
         identity=identity,
-        job=job.job,
-        checkpoint=checkpoint,
+        job=job.record,
+        checkpoint=checkpoint.record,
         platform=platform,
         local=local,
         agreement=agreement,
@@ -107,10 +108,8 @@ def next_steps(plan: Plan) -> tuple[str, ...]:
     )
 
 
-def _tell_training(job: TrainingJobResource, plan: Plan, shown: Shown) -> None:
-    state = job.job
-    if state.status == "cancelled":
-        raise TrainingJobCancelled(state.job_id, hint="Somebody else cancelled it; start again.")
+def _tell_training(job: TrainingJobResource[Blocking], plan: Plan, shown: Shown) -> None:
+    state = job.record
     reached = state.results.avg_reward
     shown.tell(
         f"{state.status}: mean return {reached:.1f} after {state.current_episode} episodes "

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DEFAULT_OUT = Path("rleaas-quickstart")
+DEFAULT_EPISODES = 1500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class Plan:
     environment: str = "CartPole-v1"
     source: str = "gym://CartPole-v1"
     good: float = 475.0
-    episodes: int = 1500
+    episodes: int = DEFAULT_EPISODES
     max_steps: int = 500
     seeds: tuple[int, ...] = tuple(range(50))
     training_seed: int = 7

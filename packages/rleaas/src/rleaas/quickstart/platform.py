@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from rleaas.quickstart.plan import Plan
 
 
 @contextmanager
-def platform(plan: Plan) -> Iterator[str]:
+def platform(plan: Plan) -> Generator[str]:
     """Give the server's address; an embedded server ends with the block, and all its processes."""
     if plan.base_url is not None:
         yield plan.base_url
@@ -27,7 +27,7 @@ def platform(plan: Plan) -> Iterator[str]:
 
 
 @contextmanager
-def interrupts_restored() -> Iterator[None]:
+def interrupts_restored() -> Generator[None]:
     """Give Ctrl-C back its meaning at the end of the block."""
     before = signal.getsignal(signal.SIGINT)
     try:

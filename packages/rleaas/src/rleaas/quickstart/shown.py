@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Protocol
 
@@ -54,7 +54,7 @@ class Shown:
         self.console.print(text)
 
     @contextmanager
-    def bar(self, title: str, total: int) -> Iterator[Bar]:
+    def bar(self, title: str, total: int) -> Generator[Bar]:
         """Show progress until the block ends."""
         if not self.console.is_terminal:
             yield _Lines(self, title, total, self._clock)

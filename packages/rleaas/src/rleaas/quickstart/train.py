@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -14,13 +14,14 @@ from rleaas.quickstart.shown import Bar, Shown
 
 if TYPE_CHECKING:
     from rleaas import Client, EnvironmentResource, TrainingJobResource
+    from rleaas._drivers.blocking import Blocking
 
 READY_SECONDS = 60.0
 TRAINING_SECONDS = 900.0
 POLL_SECONDS = 0.5
 
 
-def register(client: Client, plan: Plan) -> EnvironmentResource:
+def register(client: Client, plan: Plan) -> EnvironmentResource[Blocking]:
     """Return the registered environment, ready; one of an earlier quickstart is used again.
 
     Raises:
@@ -32,14 +33,15 @@ def register(client: Client, plan: Plan) -> EnvironmentResource:
         source=plan.source,
         tags=["quickstart"],
     )
-    return environment.wait_until_ready(timeout=READY_SECONDS)
+    return environment.wait_until_ready(timeout=READY_SECONDS, progress=False)
 
 
-def train(client: Client, plan: Plan, shown: Shown) -> TrainingJobResource:
+def train(client: Client, plan: Plan, shown: Shown) -> TrainingJobResource[Blocking]:
     """Run the training job to its end and return it.
 
     Raises:
         TrainingJobFailed: it failed.
+        TrainingJobCancelled: somebody else cancelled it.
         KeyboardInterrupt: the user stopped; the job is cancelled first.
     """
     job = client.TrainingJob.run(
@@ -59,11 +61,12 @@ def train(client: Client, plan: Plan, shown: Shown) -> TrainingJobResource:
             timeout=TRAINING_SECONDS,
             poll_interval=POLL_SECONDS,
             on_progress=lambda metrics: _show(bar, metrics),
+            progress=False,
         )
 
 
 @contextmanager
-def cancelled_on_interrupt(job: TrainingJobResource) -> Iterator[None]:
+def cancelled_on_interrupt(job: TrainingJobResource[Blocking]) -> Generator[None]:
     """Cancel the job when the block is left by Ctrl-C; a running server must not go on for it."""
     try:
         yield
@@ -74,11 +77,11 @@ def cancelled_on_interrupt(job: TrainingJobResource) -> Iterator[None]:
         raise
 
 
-def learning_curve(job: TrainingJobResource) -> list[CurvePoint]:
+def learning_curve(job: TrainingJobResource[Blocking]) -> list[CurvePoint]:
     """Return how the mean return rose, one point per report of the job."""
     return [
         CurvePoint(point.timestep, point.avg_reward)
-        for point in job.metric_history()
+        for point in job.list_metrics()
         if point.timestep is not None and point.avg_reward is not None
     ]
 

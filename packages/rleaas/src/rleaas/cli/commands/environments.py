@@ -48,7 +48,7 @@ def create(
             name, description=description, source=source, kwargs=kwargs, tags=tag or []
         )
         if wait:
-            environment.wait_until_ready(timeout=timeout)
+            environment.wait_until_ready(timeout=timeout, progress=False if as_json else None)
         _print_environment(environment.record, as_json)
 
 
@@ -122,7 +122,7 @@ def endpoint(
     The token that its address wants is short-lived, and part of the --json output only.
     """
     with connect(base_url, api_key, profile) as client:
-        grant = client.Environment.get(environment).endpoint_grant(version=version)
+        grant = client.Environment.endpoint(environment, version)
     if as_json:
         print_json(grant)
         return

@@ -63,7 +63,8 @@ def run(
             report = evaluation.wait_until_complete(
                 timeout=timeout,
                 poll_interval=0.5,
-                on_progress=lambda seen: bar.show(seen.episodes_done or 0, seen.status),
+                on_progress=lambda seen: bar.show(seen.episodes_done, seen.status),
+                progress=False,
             )
     _print_report(report, as_json)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -15,13 +15,13 @@ import typer
 from rleaas.cli.console import print_json, stderr, stdout
 from rleaas.cli.failures import FAILURE
 from rleaas.cli.options import AsJson, Key, ProfileName, connect
-from rleaas.quickstart.plan import DEFAULT_OUT, Plan
+from rleaas.quickstart.plan import DEFAULT_EPISODES, DEFAULT_OUT, Plan
 
 
 def quickstart(
     episodes: Annotated[
         int, typer.Option(min=1, help="Stop training after so many, even if it is not good.")
-    ] = Plan.episodes,
+    ] = DEFAULT_EPISODES,
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds to evaluate on.")] = 50,
     out: Annotated[
         Path,
@@ -76,7 +76,7 @@ def quickstart(
 
 
 @contextmanager
-def terminated_like_interrupted() -> Iterator[None]:
+def terminated_like_interrupted() -> Generator[None]:
     """Let SIGTERM and a closed terminal clean up in the way that Ctrl-C does."""
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:

@@ -15,6 +15,7 @@ from rleaas.cli.options import AsJson, BaseUrl, Key, ProfileName, connect
 
 if TYPE_CHECKING:
     from rleaas import TrainingJobResource
+    from rleaas._drivers.blocking import Blocking
     from rleaas.models import TrainingJob
 
 app = typer.Typer(no_args_is_help=True, help="Start training jobs and follow them.")
@@ -47,15 +48,18 @@ def start(
     profile: ProfileName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start a training job; with --wait, exit with 1 if it fails."""
+    """Start a training job; with --wait, exit with 1 if it fails or is cancelled."""
     settings = {} if config_json is None else json_object("--config-json", config_json)
     settings |= settings_from(config or [])
-    settings |= {"episodes": episodes, "max_steps": max_steps}
-    if seed is not None:
-        settings["seed"] = seed
     with connect(base_url, api_key, profile) as client:
         job = client.TrainingJob.run(
-            environment_name=environment, algorithm=algorithm, config=settings, name=name
+            environment_name=environment,
+            algorithm=algorithm,
+            config=settings,
+            name=name,
+            num_episodes=episodes,
+            max_steps=max_steps,
+            seed=seed,
         )
         if wait:
             _wait(job, timeout, poll_interval)
@@ -140,7 +144,7 @@ def metrics(
 ) -> None:
     """Print the job's learning curve, one point per report."""
     with connect(base_url, api_key, profile) as client:
-        points = client.TrainingJob.get(job_id).metric_history()
+        points = client.TrainingJob.get(job_id).list_metrics()
     if as_json:
         print_json(points)
         return
@@ -210,7 +214,7 @@ def wait(
     profile: ProfileName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Wait until a job ends; exit with 1 if it fails, or if the time runs out first."""
+    """Wait until a job is complete; exit with 1 if it fails, is cancelled or takes too long."""
     with connect(base_url, api_key, profile) as client:
         job = client.TrainingJob.get(job_id)
         _wait(job, timeout, poll_interval)
@@ -237,14 +241,19 @@ def settings_from(pairs: list[str]) -> dict[str, object]:
     return settings
 
 
-def _wait(job: TrainingJobResource, timeout: float, poll_interval: float) -> None:
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _wait(job: TrainingJobResource[Blocking], timeout: float, poll_interval: float) -> None:
     from rleaas.quickstart.shown import Shown
 
     with Shown(stderr()).bar(f"job {job.job_id}", 100) as bar:
         job.wait_until_complete(
             timeout=timeout,
             poll_interval=poll_interval,
-            on_progress=lambda seen: bar.show(int(seen["progress"] or 0), str(seen["status"])),
+            on_progress=lambda seen: bar.show(_whole(seen["progress"]), str(seen["status"])),
+            progress=False,
         )
 
 
