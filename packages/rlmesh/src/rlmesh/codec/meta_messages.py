@@ -33,9 +33,15 @@ def encode_meta(metadata: Mapping[str, object]) -> MetaMap:
     Raises:
         InvalidMetadataError: something else is in it; `path` says where.
     """
+    given: object = metadata
+    own = given
+    if type(own) is not dict:
+        own = plain(own)
+        if type(own) is not dict:
+            raise InvalidMetadataError(f"{shown(given)} is no mapping, so it is no metadata")
     message = MetaMap()
-    if metadata:
-        _put_entries(message, metadata, "$", MAP_DEPTH)
+    if own:
+        _put_entries(message, cast("dict[str, object]", own), "$", MAP_DEPTH)
     return message
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import re
 from collections.abc import Mapping, Set
 from pathlib import PurePath
 from typing import Any, Final, SupportsFloat, cast
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 LONGEST: Final = 4096  # characters of an object's text
+ADDRESS: Final = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 def sanitize_metadata(info: Mapping[Any, object]) -> dict[str, Any]:  # Any: any mapping fits
@@ -50,16 +52,19 @@ def encode_meta_lenient(info: object) -> tuple[MetaMap, list[str]]:
     """Return the message that carries an info, whatever is in it.
 
     Returns:
-        The message, and the paths of what could not be carried as it was. An info that is no
-        mapping is carried under the key `info`.
+        The message, and the paths of what could not be carried as it was. None counts as an
+        empty info; anything else that is no mapping is carried under the key `info`.
     """
+    if info is None:
+        return MetaMap(), []
     try:
         return encode_meta(cast("Mapping[str, object]", info)), []
-    except (InvalidMetadataError, AttributeError):
+    except InvalidMetadataError:
         pass  # only odd infos pay for the second pass
     sanitizer = _Sanitizer(refuse_cycles=False)
-    if isinstance(info, Mapping):
-        clean = sanitizer.mapping(cast("Mapping[object, object]", info), "$", MAP_DEPTH)
+    own = plain(info)
+    if isinstance(own, dict):
+        clean = sanitizer.mapping(cast("dict[object, object]", own), "$", MAP_DEPTH)
         return encode_meta(clean), sanitizer.changed
     return encode_meta(sanitizer.mapping({"info": info}, "$", MAP_DEPTH)), ["$"]
 
@@ -83,7 +88,7 @@ class _Sanitizer:
 
     def _clean(self, value: object, path: str, depth: int) -> object:
         own = plain(value)
-        if own is REFUSED and value is not None:
+        if own is REFUSED:
             self.changed.append(path)
             own = _nearest(value)
         match own:
@@ -143,13 +148,8 @@ def _nearest(value: object) -> object:
 
 
 def _text_of(value: object) -> str:
-    """Return an object's text, or its class where the text would be its address in memory."""
-    kind = type(value)
-    named = cast("type", value) if isinstance(value, type) or callable(value) else kind
-    addressed = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
-    if addressed or callable(value):
-        return f"<{named.__module__}.{getattr(named, '__qualname__', kind.__qualname__)}>"
+    """Return an object's text without addresses, so that it is the same in every process."""
     try:
-        return str(value)[:LONGEST]
+        return ADDRESS.sub("", str(value)[:LONGEST])
     except Exception:  # a foreign __str__ may raise anything; there is still its class
-        return f"<{kind.__module__}.{kind.__qualname__}>"
+        return f"<{type(value).__module__}.{type(value).__qualname__}>"

@@ -29,9 +29,14 @@ def plain(value: object) -> object:
     if isinstance(value, Enum):
         inner = plain(cast("object", value.value))
         return value.name if inner is REFUSED else inner
+    if value is None:
+        return None
     for kind, convert in _CONVERSIONS:
         if isinstance(value, kind):
-            return convert(value)
+            try:
+                return convert(value)
+            except Exception:  # a foreign container may raise anything; it is refused by us
+                return REFUSED
     return _unwrapped(value)
 
 

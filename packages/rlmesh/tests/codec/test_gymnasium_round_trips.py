@@ -1,0 +1,153 @@
+import string
+from typing import Any, cast
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces as gym
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rlmesh.codec import NATIVE, NUMPY, compile_codec
+from rlmesh.spaces import Text, UnsupportedSpaceError, from_gymnasium_space, to_gymnasium_space
+from rlmesh.spaces.convert import space_from_proto, space_to_proto
+from rlmesh.wire.spaces.v1 import spaces_pb2 as pb
+
+GymSpace = gymnasium.Space[Any]  # Any: the strategies below make all kinds
+
+FLOATS = ("float16", "float32", "float64")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+SHAPES = st.lists(st.integers(0, 3), max_size=3).map(tuple)
+KEYS = st.text(string.ascii_letters + "é.$[0]", min_size=1, max_size=4)
+
+
+@st.composite
+def boxes(draw: st.DrawFn) -> GymSpace:
+    shape = draw(SHAPES)
+    dtype = np.dtype(draw(st.sampled_from(FLOATS + INTEGERS)))
+    if dtype.kind == "f":
+        low = draw(st.sampled_from([-np.inf, -1.0, 0.0]))
+        high = draw(st.sampled_from([np.inf, 1.0, 2.0]))
+        lows = np.full(shape, low, dtype)
+        if lows.size and draw(st.booleans()):
+            lows.flat[0] = -1.5
+        return gym.Box(lows, np.full(shape, high, dtype), shape, dtype.type)
+    limits = np.iinfo(dtype)
+    ends = st.integers(int(limits.min), int(limits.max))
+    low_int, high_int = sorted((draw(ends), draw(ends)))
+    lows, highs = np.full(shape, low_int, dtype), np.full(shape, high_int, dtype)
+    return gym.Box(lows, highs, shape, dtype.type)
+
+
+@st.composite
+def multi_discretes(draw: st.DrawFn) -> GymSpace:
+    shape = draw(st.lists(st.integers(1, 3), min_size=1, max_size=2))
+    size = int(np.prod(shape))
+    counts = draw(st.lists(st.integers(1, 400), min_size=size, max_size=size))
+    starts = draw(st.lists(st.integers(-5, 5), min_size=size, max_size=size))
+    return gym.MultiDiscrete(np.array(counts).reshape(shape), start=np.array(starts).reshape(shape))
+
+
+LEAVES: st.SearchStrategy[GymSpace] = st.one_of(
+    boxes(),
+    st.builds(gym.Discrete, st.integers(1, 500), start=st.integers(-9, 9)),
+    st.integers(1, 5).map(gym.MultiBinary),
+    multi_discretes(),
+    st.builds(
+        gym.Text,
+        max_length=st.integers(2, 8),
+        min_length=st.integers(0, 2),
+        charset=st.sampled_from([string.ascii_letters + string.digits, "cab", "é\U0001f600"]),
+    ),
+)
+SPACES: st.SearchStrategy[GymSpace] = st.recursive(
+    LEAVES,
+    lambda children: st.one_of(
+        st.lists(children, max_size=3).map(gym.Tuple),
+        st.dictionaries(KEYS, children, max_size=3).map(gym.Dict),
+    ),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(SPACES, st.integers(0, 2**31))
+def test_every_gymnasium_sample_arrives_as_it_was(space: GymSpace, seed: int) -> None:
+    space.seed(seed)
+    ours = from_gymnasium_space(space)
+    remote = space_from_proto(pb.SpaceSpec.FromString(space_to_proto(ours).SerializeToString()))
+    assert remote == ours
+    here, there = compile_codec(ours, backend=NUMPY), compile_codec(remote, backend=NUMPY)
+    values = [space.sample() for _ in range(3)]
+    decoded = [there.decode(here.encode(value)) for value in values]
+    assert all(ours.contains(value) and space.contains(value) for value in decoded)
+    for before, after in zip(values, decoded, strict=True):
+        np.testing.assert_equal(_plain(after), _plain(before))
+    leaves = here.encode_lanes(values)
+    np.testing.assert_equal(there.decode_lanes(leaves, 3), decoded)
+    native = compile_codec(remote, backend=NATIVE)
+    assert native.encode(native.decode(here.encode(values[0]))) == here.encode(values[0])
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(SPACES, st.integers(0, 2**31))
+def test_our_samples_belong_to_the_gymnasium_space(space: GymSpace, seed: int) -> None:
+    ours = from_gymnasium_space(space).using(NUMPY)
+    ours.seed(seed)
+    again = to_gymnasium_space(ours)
+    assert from_gymnasium_space(again) == _printable(ours)
+    if not _has_text(space):
+        sample = ours.sample()
+        assert space.contains(sample)
+        assert again.contains(sample)
+
+
+def _plain(value: Any) -> Any:  # Any: trees of samples
+    """Sorted keys and wire types: what gymnasium writes differently for the same value."""
+    if hasattr(value, "keys"):
+        return {key: _plain(value[key]) for key in sorted(value)}
+    if issubclass(type(value), tuple):
+        return tuple(_plain(item) for item in value)
+    return value.item() if isinstance(value, np.integer) else value
+
+
+def _has_text(space: GymSpace) -> bool:
+    children: Any = getattr(space, "spaces", ())  # Any: gymnasium leaves their type open
+    spaces = children.values() if hasattr(children, "values") else children
+    return isinstance(space, gym.Text) or any(_has_text(child) for child in spaces)
+
+
+def _printable(space: Any) -> Any:
+    """Gymnasium has no word for any character: it comes back as the printable ones."""
+    if isinstance(space, Text):
+        charset = space.charset or string.printable
+        return Text(space.max_length, space.min_length, charset)
+    if hasattr(space, "items"):
+        return type(space)({key: _printable(child) for key, child in space.items()})
+    if hasattr(space, "spaces"):
+        return type(space)([_printable(child) for child in space])
+    return space
+
+
+def test_the_default_characters_of_gymnasium_are_any() -> None:
+    ours = from_gymnasium_space(gym.Text(5))
+    assert isinstance(ours, Text)
+    assert ours.charset == ""
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        gym.Sequence(gym.Discrete(2)),
+        gym.Dict({"a": gym.Tuple([gym.Graph(gym.Discrete(2), None)])}),
+        gym.OneOf([gym.Discrete(2), gym.Discrete(3)]),
+        gym.Dict({cast("str", 1): gym.Discrete(2)}),
+        None,
+        "Box",
+    ],
+    ids=repr,
+)
+def test_a_space_without_words_is_a_type_error_of_ours(space: object) -> None:
+    with pytest.raises(UnsupportedSpaceError) as caught:
+        from_gymnasium_space(space)
+    assert isinstance(caught.value, TypeError)
+    assert caught.value.message
