@@ -119,7 +119,7 @@ class Awaiting:
                 await self._sleep(step.seconds)
                 return None
             case Show():
-                line.show(step.text, force=step.force)
+                line.show(step)
                 return None
             case _:
                 return await anyio.to_thread.run_sync(step.call)

@@ -118,7 +118,7 @@ class Blocking:
                 self._sleep(step.seconds)
                 return None
             case Show():
-                line.show(step.text, force=step.force)
+                line.show(step)
                 return None
             case _:
                 return step.call()

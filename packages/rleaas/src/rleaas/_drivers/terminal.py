@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import sys
 
+from rleaas._flow.wire import Show
+
 CLEAR = "\r\x1b[2K"
 
 
@@ -18,20 +20,21 @@ class ProgressLine:
         self._last = ""
         self._open = False
 
-    def show(self, text: str, *, force: bool) -> None:
+    def show(self, step: Show) -> None:
         """Replace the line's text."""
         stream = sys.stderr
         if stream is None or stream.closed:  # a windowed program may have none
             return
         if stream.isatty():
+            text = f"{step.text} · {step.elapsed}" if step.elapsed else step.text
             width = shutil.get_terminal_size().columns - 1
             stream.write(CLEAR + text[:width])
             stream.flush()
             self._open = True
-        elif force and text != self._last:
-            stream.write(text + "\n")
+        elif step.force and step.text != self._last:
+            stream.write(step.text + "\n")
             stream.flush()
-        self._last = text
+        self._last = step.text
 
     def close(self) -> None:
         """Leave the line as it is and put what follows below it."""

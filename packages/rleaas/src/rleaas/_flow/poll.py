@@ -82,7 +82,8 @@ def wait(goal: Wait[R], context: Context) -> Flow[R]:
                 goal.seen(record)
             if goal.progress is not False:
                 yield from show(
-                    f"{goal.what}: {goal.describe(record)} · {_elapsed(context.clock() - started)}",
+                    f"{goal.what}: {goal.describe(record)}",
+                    elapsed=_elapsed(context.clock() - started),
                     force=goal.progress is True,
                 )
             if goal.finished(record):

@@ -100,10 +100,12 @@ class Pause:
 class Show:
     """Tell a person who is watching how far things are.
 
-    `force` shows it where nobody seems to watch, too.
+    `elapsed` is shown behind the text where a line can be written over. `force` shows each new text
+    where nobody seems to watch, too.
     """
 
     text: str
+    elapsed: str = ""
     force: bool = False
 
 
@@ -152,6 +154,6 @@ def pause(seconds: float) -> Flow[None]:
     yield Pause(seconds)
 
 
-def show(text: str, *, force: bool = False) -> Flow[None]:
+def show(text: str, *, elapsed: str = "", force: bool = False) -> Flow[None]:
     """Tell a person who is watching how far things are."""
-    yield Show(text, force)
+    yield Show(text, elapsed, force)
