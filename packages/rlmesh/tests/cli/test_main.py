@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,22 @@ class Right(Model):
         return 1
 
 wrong = Model(lambda observation: 7)
+
+def interrupting(observation, context):
+    if context["episode_seed"] == 1:
+        raise KeyboardInterrupt
+    return 0
+
+def on_tensors(observation):
+    assert type(observation).__name__ == "Tensor"
+    return 0
+
+class Broken:
+    def reset(self, *, seed=None):
+        raise OSError("no level")
+
+    def step(self, action):
+        raise AssertionError("never reached")
 """
 
 
@@ -23,8 +40,8 @@ wrong = Model(lambda observation: 7)
 def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "policies.py").write_text(POLICY, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", [*__import__("sys").path])
-    monkeypatch.delitem(__import__("sys").modules, "policies", raising=False)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "policies", raising=False)
 
 
 def test_version_names_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,3 +110,34 @@ def test_seeds_that_are_none_are_a_usage_error(capsys: pytest.CaptureFixture[str
 
     assert caught.value.code == 2
     assert "'a:b' is neither FIRST:LAST nor 1,2,3" in capsys.readouterr().err
+
+
+def test_failed_episodes_make_a_failed_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "policies:left", "policies:Broken", "--episodes", "2"]) == 1
+
+    out = capsys.readouterr().out
+    assert out.count("env_error") == 2
+    assert "0 of 2 scored, 2 failed, no score" in out
+
+
+def test_a_stopped_run_prints_what_was_finished(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "policies:left", "policies:Broken", "--episodes", "5", "--max-failures", "1"]
+    assert main(command) == 1
+
+    captured = capsys.readouterr()
+    assert "0 of 5 scored, 2 failed" in captured.out
+    assert captured.err.startswith("error: the run stopped after 2 episodes: 2 episodes failed")
+
+
+def test_ctrl_c_prints_what_was_finished_and_ends_with_130(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["run", "policies:interrupting", "CartPole-v1", "--episodes", "3"]) == 130
+
+    captured = capsys.readouterr()
+    assert "1 of 3 scored, 1 failed" in captured.out
+    assert captured.err.strip() == "interrupted: 1 of 3 scored, 1 failed"
+
+
+def test_native_functions_get_tensors(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "policies:on_tensors", "CartPole-v1", "--native"]) == 0

@@ -207,3 +207,30 @@ def test_numpy_values_hold_arrays_of_their_own() -> None:
 def test_the_numpy_model_is_a_model() -> None:
     assert NumpyModel(max).backend == "numpy"
     assert isinstance(NumpyModel(max), Model)
+
+
+def test_variadic_and_positional_functions_get_the_context_too() -> None:
+    def variadic(*args: Any) -> int:
+        return len(args)
+
+    def positional(observation: Any, context: PredictContext, /) -> str:
+        return context["episode_id"]
+
+    assert ask(Model(variadic), 0) == 2
+    assert ask(Model(positional), 0) == "e"
+
+
+def test_predicting_by_hand_passes_a_context_on() -> None:
+    model = Model(lambda observation, context: context["episode_id"])
+
+    assert model.predict(0) == ""
+    assert model.predict(0, EpisodeContext("mine", None).following()) == "mine"
+
+
+def test_a_model_that_inherits_no_predict_says_so() -> None:
+    class Empty(Model):
+        def __init__(self) -> None:
+            self._source = None
+
+    with pytest.raises(ModelTypeError, match="has no 'predict' of its own"):
+        Empty().predict(0)

@@ -63,3 +63,9 @@ def test_nothing_is_shown_where_stderr_is_no_terminal() -> None:
     assert watcher(None) is None
     assert watcher(False) is None
     assert isinstance(watcher(True), ProgressLine)
+
+
+def test_a_line_that_was_never_written_is_not_ended() -> None:
+    stream = io.StringIO()
+    ProgressLine(stream).end()
+    assert stream.getvalue() == ""

@@ -1,4 +1,5 @@
 import math
+import statistics
 from datetime import UTC, datetime
 from typing import Any
 
@@ -147,4 +148,35 @@ def test_the_summary_names_the_environment_and_the_intervals() -> None:
     assert str(result) == (
         f"{identity}: 50 of 50 scored, 0 failed, mean reward 500.00 [500.00, 500.00], "
         "success 100% [93%, 100%]"
+    )
+
+
+def test_what_is_no_episode_is_refused() -> None:
+    for broken in ({}, {**episode().to_dict(), "outcome": "splendid"}):
+        with pytest.raises(ConfigurationError, match="not the record of an episode"):
+            EpisodeResult.from_dict(broken)
+
+
+def test_the_spread_of_rewards_is_the_samples_standard_deviation() -> None:
+    rewards = [1.0, 4.0, 10.0]
+
+    result = RunResult(tuple(episode(index, reward) for index, reward in enumerate(rewards)))
+
+    assert result.std_reward == pytest.approx(statistics.stdev(rewards))
+    assert math.isnan(RunResult((episode(),)).std_reward)
+
+
+def test_rewards_that_are_no_number_agree_with_each_other_only() -> None:
+    strange = RunResult((episode(0, math.nan),))
+
+    assert strange.agrees_with((episode(0, math.nan),)) == ()
+    assert len(strange.agrees_with((episode(0, 1.0),))) == 1
+
+
+def test_failed_episodes_are_at_hand() -> None:
+    result = RunResult((episode(0), episode(1, **LOST)))
+
+    assert [item.index for item in result.failed_episodes] == [1]
+    assert str(RunResult((episode(1, **LOST),))) == (
+        "environment: 0 of 1 scored, 1 failed, no score"
     )

@@ -364,3 +364,54 @@ def test_one_model_can_be_in_two_runs_at_once(corridor: Any) -> None:
     outer = run(model, corridor(5), seeds=[2], hooks=Nested())
 
     assert (outer.episodes[0].steps, inner[0].episodes[0].steps) == (5, 3)
+
+
+def test_a_vector_environment_is_refused() -> None:
+    env = gym.make_vec("CartPole-v1", num_envs=2)
+
+    with pytest.raises(TargetTypeError, match="2 environments at once"):
+        run(RIGHT, env)
+    env.close()
+
+
+def test_a_factory_that_makes_no_environment_is_refused() -> None:
+    with pytest.raises(TargetTypeError, match="has no reset and step"):
+        run(RIGHT, object)
+
+
+def test_a_model_class_is_closed_when_the_environment_cannot_be_opened() -> None:
+    with pytest.raises(TargetTypeError):
+        run(Loaded, None)
+
+    assert Loaded.made[-1].closed
+
+
+def test_random_samples_of_a_space_without_words_are_refused(corridor: Any) -> None:
+    env = corridor()
+    env.action_space = gym.spaces.Sequence(gym.spaces.Discrete(2))
+
+    with pytest.raises(ConfigurationError, match="RANDOM_SAMPLE cannot sample Sequence"):
+        run(RANDOM_SAMPLE, lambda: env)
+    assert env.closed == 1
+
+
+def camera_shy(observation: Any) -> int:
+    raise KeyError("camera")
+
+
+def test_an_error_of_the_model_names_the_parts_of_the_observation() -> None:
+    class Camera(gym.Env[Any, Any]):
+        observation_space = gym.spaces.Dict(
+            {"pixels": gym.spaces.Box(0, 255, (2, 2), np.uint8), "task": gym.spaces.Text(5)}
+        )
+        action_space = gym.spaces.Discrete(2)
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+            return {"pixels": np.zeros((2, 2), np.uint8), "task": "a"}, {}
+
+    with pytest.raises(KeyError) as caught:
+        run(NumpyModel(camera_shy), Camera())
+
+    assert caught.value.__notes__ == [
+        "camera_shy was predicting for {'pixels': uint8[2, 2], 'task': str}"
+    ]

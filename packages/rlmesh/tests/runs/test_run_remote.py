@@ -19,6 +19,8 @@ from rlcore import (
     RunFailed,
     RunInterrupted,
     ServerUnreachable,
+    register,
+    unregister,
 )
 from rlmesh import EnvServer, RunResult
 
@@ -239,6 +241,71 @@ def test_the_registered_identity_is_in_the_result() -> None:
     assert result.environment == rlmesh.EnvironmentIdentity(
         "CartPole-Prod", 3, server.env_contract.digest
     )
+
+
+def test_an_address_of_a_registered_scheme_is_resolved() -> None:
+    with EnvServer(make) as server:
+        here = Endpoint(
+            server.address,
+            environment_name="CartPole-Prod",
+            version=3,
+            contract_digest=server.env_contract.digest,
+        )
+
+        def lookup(uri: str, *, timeout: float | None) -> Endpoint:
+            assert uri == "memory://CartPole-Prod@3"
+            return here
+
+        register("memory", lookup)
+        try:
+            result = rlmesh.run(BALANCE, "memory://CartPole-Prod@3", seeds=[1])
+        finally:
+            unregister("memory")
+
+    assert str(result.environment).startswith("CartPole-Prod@3 (sha256:")
+
+
+def test_a_handle_whose_environment_was_replaced_ends_the_run_with_what_was_finished(
+    corridor: Any,
+) -> None:
+    servers = [EnvServer(lambda: corridor(5))]
+    servers[0].start()
+    expected = Endpoint(servers[0].address, contract_digest=servers[0].env_contract.digest)
+
+    def replace() -> None:
+        servers[0].shutdown()
+        servers.append(EnvServer(make, servers[0].address))
+        servers[1].start()
+
+    try:
+        handle = rlmesh.numpy.RemoteEnv(expected)
+        with pytest.raises(IdentityError) as caught:
+            rlmesh.run(RIGHT, handle, episodes=4, hooks=StopsAt(1, replace), close_env=True)
+    finally:
+        servers[-1].shutdown()
+
+    partial = caught.value.__dict__["partial"]
+    assert isinstance(partial, RunResult)
+    assert partial.coverage.scored == 1
+
+
+def test_closing_by_address_shuts_the_server_down_where_that_is_allowed() -> None:
+    with EnvServer(make, options=rlmesh.ServeOptions(allow_remote_shutdown=True)) as server:
+        rlmesh.run(BALANCE, server.address, max_episode_steps=5, close_env=True)
+        assert server.wait(10)
+
+    with EnvServer(make) as server:
+        rlmesh.run(BALANCE, server.address, max_episode_steps=5, close_env=True)
+        assert not server.wait(0.1)
+
+
+def test_a_model_runs_and_opens_sessions_itself() -> None:
+    with EnvServer(make) as server:
+        result = BALANCE.run(server.address, seeds=[3], max_episode_steps=5)
+        with BALANCE.session(server.address) as driven:
+            driven.reset(seed=3)
+
+    assert result.total_steps == 5
 
 
 def test_nothing_at_the_address_is_an_error_that_names_it() -> None:

@@ -74,3 +74,8 @@ def test_bootstrap_interval_of_equal_values_has_no_width() -> None:
 def test_bootstrap_refuses_what_has_no_interval(values: list[float]) -> None:
     with pytest.raises(ConfigurationError, match="a bootstrap needs"):
         bootstrap_mean_interval(values)
+
+
+def test_a_bootstrap_without_resamples_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="resamples is 0"):
+        bootstrap_mean_interval([1.0, 2.0], resamples=0)

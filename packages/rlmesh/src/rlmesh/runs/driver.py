@@ -42,8 +42,11 @@ class Driver:
         self._episodes = 0
         self._context: EpisodeContext | None = None
         self._takes_trial = _takes_trial(self.target)
-        self._random: RandomPolicy | None = None
-        self._predict = self._bind()
+        try:
+            self._predict = self._bind()
+        except BaseException:
+            self.close(close_env=False)
+            raise
 
     @property
     def contract(self) -> "EnvContract | None":

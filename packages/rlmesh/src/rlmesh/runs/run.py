@@ -67,7 +67,8 @@ def run(
         on_episode: called with each result.
         progress: True or False for a line on stderr, a function for calls; by default a line
             when stderr is a terminal.
-        close_env: also close an environment that was given, or shut down a server by address.
+        close_env: also close an environment that was given, and shut down a server that was given
+            by its address, where it allows that.
         trial_index_base: the trial number of the first episode, sent to environments that
             declare the reset option `trial_index`.
 

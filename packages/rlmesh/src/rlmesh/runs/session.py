@@ -27,7 +27,8 @@ def session(model: object, env: object, *, close_env: bool = False) -> "Session"
     Args:
         model: a `Model`, a `Model` subclass, or `RANDOM_SAMPLE`.
         env: an environment, a handle, a factory, an address, or something with an `address`.
-        close_env: also close an environment that was given, or shut down a server by address.
+        close_env: also close an environment that was given, and shut down a server that was given
+            by its address, where it allows that.
     """
     return Session(lambda: Driver(model, env), close_env=close_env)
 

@@ -120,14 +120,14 @@ def open_target(env: object, *, backend: Backend) -> Target:
 
 
 def _borrow(env: object) -> Target:
-    if getattr(env, "env_contract", None) is None:
-        local = LocalEnv(env)
-        return Target(local, owned=False, advisories=local.advisories)
     lanes = getattr(env, "num_envs", 1)
     if isinstance(lanes, int) and lanes > 1:
         raise TargetTypeError(
             f"{env!r} steps {lanes} environments at once", hint="give one with a single environment"
         )
+    if getattr(env, "env_contract", None) is None:
+        local = LocalEnv(env)
+        return Target(local, owned=False, advisories=local.advisories)
     return Target(cast("Driven", env), owned=False)
 
 
