@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 SERVE = """
 import sys
+import numpy
 import rlmesh
 from rlmesh.spaces import Box, Discrete
 
@@ -34,7 +35,7 @@ class Count:
 with rlmesh.EnvServer(Count()) as server, rlmesh.RemoteEnv(server.address) as env:
     env.reset(seed=1)
     observation, reward, terminated, truncated, info = env.step(2)
-    print(memoryview(observation).tolist())
+    print(numpy.asarray(observation).tolist())
     print(reward, terminated, truncated)
 assert not {"gymnasium", "rleaas", "torch"} & set(sys.modules)
 """
