@@ -94,10 +94,10 @@ def test_fields_have_the_published_numbers(kind: type[Message], numbers: dict[st
     assert {name: fields[name].number for name in numbers} == numbers
 
 
-def test_the_messages_load_without_a_warning_and_without_grpc() -> None:
+def test_messages_spaces_and_codecs_load_without_warnings_grpc_or_gymnasium() -> None:
     program = (
-        "import sys, rlmesh.wire.env.v1.env_pb2, rlmesh.wire.model.v1.model_pb2\n"
-        "sys.exit('grpc' in sys.modules)"
+        "import sys, rlmesh.wire.env.v1.env_pb2, rlmesh.wire.model.v1.model_pb2, rlmesh.convert\n"
+        "sys.exit({'grpc', 'gymnasium'} & set(sys.modules) or None)"
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
