@@ -3,6 +3,9 @@
 `rlmesh.numpy.RemoteEnv` is a gymnasium.Env: wrappers and trainers take it as it is.
 """
 
+# stable-baselines3 leaves its type arguments open.
+# pyright: reportUnknownMemberType=false
+
 import gymnasium
 import rlmesh
 from gymnasium.wrappers import RecordEpisodeStatistics

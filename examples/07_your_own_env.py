@@ -12,7 +12,7 @@ from gymnasium import spaces
 from rleaas import Client
 
 
-class Corridor(gymnasium.Env[int, int]):
+class Corridor(gymnasium.Env[np.int64, np.int64]):
     """Walk right to the end of a corridor; every step costs a little."""
 
     observation_space = spaces.Discrete(10)
@@ -20,14 +20,14 @@ class Corridor(gymnasium.Env[int, int]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[int, dict[str, Any]]:
+    ) -> tuple[np.int64, dict[str, Any]]:
         super().reset(seed=seed)
-        self.place = int(self.np_random.integers(0, 5))
+        self.place = self.np_random.integers(0, 5)
         return self.place, {}
 
-    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
-        self.place = int(np.clip(self.place + (1 if action == 1 else -1), 0, 9))
-        there = self.place == 9
+    def step(self, action: np.int64) -> tuple[np.int64, float, bool, bool, dict[str, Any]]:
+        self.place = np.clip(self.place + (1 if action == 1 else -1), 0, 9)
+        there = bool(self.place == 9)
         return self.place, 1.0 if there else -0.01, there, False, {"is_success": there}
 
 

@@ -66,7 +66,7 @@ class Processes:
     """Looks at /proc: which processes belong to a test, by a mark in their environment."""
 
     mark: str
-    started: list[subprocess.Popen[str]] = field(default_factory=list)
+    started: list[subprocess.Popen[str]] = field(default_factory=list["subprocess.Popen[str]"])
 
     def spawn(
         self, *arguments: str, environ: Mapping[str, str] | None = None

@@ -195,7 +195,8 @@ def test_failures_of_the_environment_are_outcomes_of_an_evaluation_never_scores(
     create: Create,
 ) -> None:
     environment = create("Crashing").wait_until_ready(timeout=40)
-    result = rlmesh.run(rlmesh.Model(lambda _: 1), environment.endpoint(), seeds=[1, 2])
+    env = environment.connect()
+    result = rlmesh.run(rlmesh.Model(lambda _: 1), env, seeds=[1, 2], close_env=True)
     assert [str(episode.outcome) for episode in result.episodes] == ["env_error", "env_error"]
     assert [episode.reward for episode in result.episodes] == [None, None]
     assert (result.coverage.scored, result.coverage.failed) == (0, 2)

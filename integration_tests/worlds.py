@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Observation = NDArray[np.float32]
 
 
-class Line(gymnasium.Env[Observation, int]):
+class Line(gymnasium.Env[Observation, Any]):
     """Two numbers that drift; an episode has 20 steps."""
 
     def __init__(self, width: float = 1.0, actions: int = 2) -> None:
@@ -31,7 +31,7 @@ class Line(gymnasium.Env[Observation, int]):
         self._taken = 0
         return self._seen(), {}
 
-    def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         self._taken += 1
         return self._seen(), float(action), self._taken >= 20, False, {}
 
@@ -39,12 +39,12 @@ class Line(gymnasium.Env[Observation, int]):
         return self.np_random.uniform(-0.5, 0.5, 2).astype(np.float32)
 
 
-def changing(path: str) -> gymnasium.Env[Observation, int]:
+def changing(path: str) -> gymnasium.Env[Observation, Any]:
     """A `Line` whose code changes behind its name: what it is stands in a file."""
     return Line(**json.loads(Path(path).read_text()))
 
 
-def refusing() -> gymnasium.Env[Observation, int]:
+def refusing() -> gymnasium.Env[Observation, Any]:
     """A factory that raises."""
     raise RuntimeError("the simulator's licence has run out")
 
@@ -52,7 +52,7 @@ def refusing() -> gymnasium.Env[Observation, int]:
 class Crashing(Line):
     """Raises on its third step."""
 
-    def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         if self._taken == 2:
             raise ZeroDivisionError("the third step divides by zero")
         return super().step(action)
@@ -61,7 +61,7 @@ class Crashing(Line):
 class Dying(Line):
     """Takes its whole process with it on the third step."""
 
-    def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         if self._taken == 2:
             os._exit(3)
         return super().step(action)
@@ -70,7 +70,7 @@ class Dying(Line):
 class Hanging(Line):
     """Never comes back from its third step."""
 
-    def step(self, action: int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         if self._taken == 2:
             threading.Event().wait()
         return super().step(action)
@@ -81,4 +81,4 @@ class Pushing(Line):
 
     def __init__(self) -> None:
         super().__init__()
-        self.action_space = spaces.Box(-1, 1, (2,), np.float32)  # type: ignore[assignment]  # a Box on purpose
+        self.action_space = spaces.Box(-1, 1, (2,), np.float32)

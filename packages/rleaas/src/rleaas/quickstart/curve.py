@@ -1,5 +1,8 @@
 """The learning curve, in the terminal and as a picture."""
 
+# plotext has no types, matplotlib leaves its keyword arguments open.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -29,7 +32,7 @@ class Curve:
         Raises:
             ValueError: there are fewer than two points, which make no curve.
         """
-        from plotext import figure
+        from plotext import figure  # type: ignore[import-untyped]  # it has none
 
         steps, returns = self._axes()
         figure.clear()
@@ -49,13 +52,11 @@ class Curve:
         Raises:
             ValueError: there are fewer than two points, which make no curve.
         """
-        # The canvas is made by hand: pyplot would look for a display and keep the figure alive.
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        # Without pyplot, which would look for a display and keep the figure alive.
         from matplotlib.figure import Figure
 
         steps, returns = self._axes()
         figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
-        canvas = FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         axes.plot(steps, returns, color="#2563eb", linewidth=1.8, label="last 100 episodes")
         axes.axhline(self.good, color="#16a34a", linestyle="--", linewidth=1, label="good")
@@ -63,7 +64,7 @@ class Curve:
         axes.grid(alpha=0.25)
         axes.legend(loc="lower right")
         path.parent.mkdir(parents=True, exist_ok=True)
-        canvas.print_png(str(path))
+        figure.savefig(path, format="png")
         return path
 
     def _axes(self) -> tuple[list[int], list[float]]:

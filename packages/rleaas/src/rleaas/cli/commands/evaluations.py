@@ -167,9 +167,10 @@ def _print_report(report: EvaluationReport, as_json: bool) -> None:
     )
 
 
-def _interval(value: float | None, bounds: object) -> str | None:
+def _interval(value: float | None, bounds: tuple[float, float] | None) -> str | None:
     if value is None:
         return None
-    if not isinstance(bounds, list | tuple) or len(bounds) != 2:
+    if bounds is None:
         return f"{value:.4g}"
-    return f"{value:.4g} [{bounds[0]:.4g}, {bounds[1]:.4g}] (95 %)"
+    low, high = bounds
+    return f"{value:.4g} [{low:.4g}, {high:.4g}] (95 %)"
