@@ -171,9 +171,17 @@ def test_a_job_that_nobody_began_is_cancelled_at_once(start: Start) -> None:
     assert job_of(platform, running).status in ("pending", "running")
 
 
-def test_cancelling_twice_is_the_same_and_a_finished_job_cannot_be_cancelled(
-    start: Start, trained: tuple[Running, str]
-) -> None:
+def test_cancelling_twice_says_the_same(start: Start) -> None:
+    platform = start(plan=[("until_cancelled", {})])
+    platform.ready()
+    job_id = platform.train()
+
+    replies = [platform.http.post(f"/api/training/jobs/{job_id}/cancel") for _ in range(2)]
+
+    assert platform.ok(replies[0]) == platform.ok(replies[1])
+
+
+def test_a_completed_job_cannot_be_cancelled(trained: tuple[Running, str]) -> None:
     platform, job_id = trained
 
     reply = platform.http.post(f"/api/training/jobs/{job_id}/cancel")

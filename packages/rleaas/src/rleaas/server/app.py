@@ -5,6 +5,7 @@ import secrets
 
 from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rleaas.server import failures
@@ -38,12 +39,16 @@ def create_app(state: ServerState) -> FastAPI:
     ):
         app.include_router(router)
     failures.install(app)
-    app.add_middleware(RequestIds)
+    app.add_middleware(Requests)
     return app
 
 
-class RequestIds:
-    """Gives each request an id, the client's own if it sent one, and returns it in the reply."""
+class Requests:
+    """Gives each request an id, and each an answer, also when the code behind it fails.
+
+    A client's own id is kept. The last resort is here and not among the handlers of the failures:
+    those of the framework raise again, and the connection would be lost with the reply.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -56,10 +61,19 @@ class RequestIds:
         given = Headers(scope=scope).get(failures.REQUEST_ID, "")
         request_id = given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(8)}"
         scope.setdefault("state", {})["request_id"] = request_id
+        started = False
 
         async def send_with_id(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 MutableHeaders(scope=message)[failures.REQUEST_ID] = request_id
             await send(message)
 
-        await self._app(scope, receive, send_with_id)
+        try:
+            await self._app(scope, receive, send_with_id)
+        except Exception as error:
+            if started:
+                raise
+            reply = failures.unexpected(Request(scope), error)
+            await reply(scope, receive, send_with_id)

@@ -45,7 +45,6 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Error, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(Exception, _unexpected)
 
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:
@@ -90,8 +89,10 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
     return reply
 
 
-async def _unexpected(request: Request, error: Exception) -> JSONResponse:
-    logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
+def unexpected(request: Request, error: Exception) -> JSONResponse:
+    """Answer a failure that nobody foresaw; its traceback is in the log, under the same id."""
+    request_id = request.state.request_id
+    logger.error("%s %s failed (%s)", request.method, request.url.path, request_id, exc_info=error)
     detail = "the server failed unexpectedly; its log has the traceback under this request id"
     return _reply(request, 500, {"detail": detail, "code": "server_failure"})
 

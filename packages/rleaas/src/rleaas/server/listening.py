@@ -72,9 +72,11 @@ class Listening:
         try:
             self._web.run(sockets=[self._socket])
         finally:
-            self.state.stop()
-            self._socket.close()
-            self._lock.release()
+            try:
+                self.state.stop()
+            finally:
+                self._socket.close()
+                self._lock.release()
 
     def stop(self, *, now: bool = False) -> None:
         """End `run`, from any thread or signal handler; `now` does not wait for open requests."""

@@ -1,5 +1,7 @@
 """The parts of a running server, put together in one place."""
 
+from contextlib import ExitStack
+
 from rlcore import contract_digest
 
 from rleaas.server.checkpoint_files import CheckpointFiles
@@ -72,7 +74,8 @@ class ServerState:
 
     def stop(self) -> None:
         """End every worker and every environment process, then close the database."""
-        self.scheduler.stop()
-        self.envhost.close()
-        self._children.close()
-        self.database.close()
+        with ExitStack() as last_first:  # each is done, whatever happens to the others
+            last_first.callback(self.database.close)
+            last_first.callback(self._children.close)
+            last_first.callback(self.envhost.close)
+            last_first.callback(self.scheduler.stop)

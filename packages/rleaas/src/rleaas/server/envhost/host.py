@@ -140,7 +140,7 @@ class EnvironmentHost:
 
     def _bring_up(self, version_id: int, slot: _Slot) -> Hosted:
         version = self._begin(version_id)
-        name = f"{version.environment.name}@{version.version}"
+        name = version.environment.name
         source = _source_of(version)
         process: Served | None = None
         try:

@@ -96,13 +96,16 @@ class Scheduler:
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
-        # Said before the workers are told, whose own reports would only say that a signal came.
-        for job_id, worker in self._workers.items():
-            self._end(job_id, "the server stopped")
-            self._children.signal(worker.child, signal.SIGTERM)
-        for worker in self._workers.values():
-            self._children.stop(worker.child, grace=3.0)
-        self._workers.clear()
+        try:
+            # Said before the workers are told, whose own reports would only say a signal came.
+            for job_id in self._workers:
+                self._end(job_id, "the server stopped")
+        finally:
+            for worker in self._workers.values():
+                self._children.signal(worker.child, signal.SIGTERM)
+            for worker in self._workers.values():
+                self._children.stop(worker.child, grace=3.0)
+            self._workers.clear()
 
     def wake(self) -> None:
         """Look now: a job was added, or a report changed one."""

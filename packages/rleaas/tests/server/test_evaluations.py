@@ -1,0 +1,160 @@
+import pytest
+from rleaas.models import Evaluation, EvaluationReport
+
+from .conftest import Running, Start
+
+EPISODES: list[tuple[str, dict[str, object]]] = [
+    ("episode", {"index": 0, "seed": 7, "steps": 9, "reward": 9.0, "outcome": "failure"}),
+    ("episode", {"index": 1, "seed": 8, "steps": 3, "reward": None, "outcome": "env_error"}),
+]
+REPORT: dict[str, object] = {
+    "asked": 2,
+    "scored": 1,
+    "failed": 1,
+    "success_rate": 0.0,
+    "success_interval": [0.0, 0.8],
+    "mean_return": 9.0,
+    "episodes": [data for _, data in EPISODES],
+    "package_versions": {"python": "3.11"},
+}
+
+
+@pytest.fixture
+def checkpoint(start: Start) -> tuple[Running, str]:
+    """A checkpoint from a server that trains; evaluations follow on servers of their own."""
+    platform = start(
+        plan=[("checkpoint", {"episode": 5, "avg_reward": 1, "content": "p"}), ("completed", {})]
+    )
+    platform.ready()
+    job_id = platform.train()
+    assert platform.finished("training", job_id) == "completed"
+    platform.server.stop()
+    return platform, f"ckpt_{job_id}_5"
+
+
+def evaluate(platform: Running, **body: object) -> Evaluation:
+    return Evaluation.model_validate(platform.ok(platform.http.post("/api/evaluations", json=body)))
+
+
+def report_of(platform: Running, evaluation_id: str) -> EvaluationReport:
+    return EvaluationReport.model_validate(
+        platform.ok(platform.http.get(f"/api/evaluations/{evaluation_id}/report"))
+    )
+
+
+def test_an_evaluation_runs_on_the_identity_that_the_checkpoint_was_trained_on(
+    start: Start, checkpoint: tuple[Running, str]
+) -> None:
+    platform = start(plan=[*EPISODES, ("completed", {"report": REPORT})])
+    platform.register(kwargs={"changed": True})
+
+    asked = evaluate(platform, agent_checkpoint_id=checkpoint[1], seeds=[7, 8], name="nightly")
+    assert platform.finished("evaluation", asked.id) == "completed"
+
+    report = report_of(platform, asked.id)
+    assert (report.environment, report.environment_version) == ("CartPole", 1)
+    assert (report.asked, report.scored, report.failed) == (2, 1, 1)
+    assert [episode.outcome for episode in report.episodes] == ["failure", "env_error"]
+    assert report.success_interval == (0.0, 0.8)
+    assert (report.name, report.seeds, report.episodes_done) == ("nightly", [7, 8], 2)
+    assert report.checkpoint_sha256
+
+
+def test_an_environment_named_explicitly_is_taken_in_its_newest_version(
+    start: Start, checkpoint: tuple[Running, str]
+) -> None:
+    platform = start()
+    platform.register(kwargs={"changed": True})
+
+    newest = evaluate(
+        platform, agent_checkpoint_id=checkpoint[1], episodes=2, environment_name="CartPole"
+    )
+
+    assert newest.environment_version == 2
+    assert newest.seeds == [0, 1]
+
+
+def test_a_cancelled_evaluation_keeps_the_episodes_it_has(
+    start: Start, checkpoint: tuple[Running, str]
+) -> None:
+    platform = start(plan=[EPISODES[0], ("log", {"line": "one done"}), ("until_cancelled", {})])
+    asked = evaluate(platform, agent_checkpoint_id=checkpoint[1], seeds=[7, 8])
+    while not report_of(platform, asked.id).episodes:
+        pass
+
+    cancelled = platform.ok(platform.http.post(f"/api/evaluations/{asked.id}/cancel"))
+
+    assert cancelled["status"] == "cancelled"
+    report = report_of(platform, asked.id)
+    assert (report.asked, report.scored, report.failed) == (2, 1, 0)
+    assert report.mean_return is None
+    assert report["complete"] is False
+
+
+def test_the_published_form_is_an_evaluation_and_is_read_as_a_rollout(
+    start: Start, checkpoint: tuple[Running, str]
+) -> None:
+    platform = start(plan=[*EPISODES, ("completed", {"report": REPORT})])
+    body = {
+        "agent_checkpoint_id": checkpoint[1],
+        "scenario_suite_id": "",
+        "purpose": "evaluation",
+        "environment_name": "CartPole",
+        "episodes": 2,
+        "max_steps": 50,
+    }
+
+    made = platform.ok(platform.http.post("/api/rollouts", json=body))
+    platform.finished("evaluation", str(made["id"]))
+
+    assert (made["environment"], made["max_episode_steps"]) == ("CartPole", 50)
+    assert isinstance(made["status"], str)
+    for path in (f"/api/rollouts/CartPole/{made['id']}", f"/api/rollouts//{made['id']}"):
+        assert platform.ok(platform.http.get(path))["mean_return"] == 9.0
+    platform.register("Other", source="custom")
+    assert platform.http.get(f"/api/rollouts/Other/{made['id']}").status_code == 404
+
+
+def test_evaluations_are_listed(start: Start, checkpoint: tuple[Running, str]) -> None:
+    platform = start()
+    made = [evaluate(platform, agent_checkpoint_id=checkpoint[1], episodes=1).id for _ in range(2)]
+
+    page = platform.ok(platform.http.get("/api/evaluations"))
+
+    assert [item["id"] for item in platform.listed(page, "evaluations")] == made[::-1]
+
+
+def test_an_evaluation_is_not_a_training_job(start: Start, checkpoint: tuple[Running, str]) -> None:
+    platform = start()
+    made = evaluate(platform, agent_checkpoint_id=checkpoint[1], episodes=1)
+
+    assert platform.http.get(f"/training/{made.id}").status_code == 404
+    assert platform.ok(platform.http.get("/api/training/jobs"))["count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("route", "body", "says"),
+    [
+        ("/api/evaluations", {"seeds": [1, 1]}, "more than once"),
+        ("/api/evaluations", {"seeds": []}, "seeds"),
+        ("/api/evaluations", {"seeds": [-1]}, "seeds"),
+        ("/api/evaluations", {"seeds": [1], "episodes": 3}, "contradict"),
+        ("/api/evaluations", {"episodes": 2, "base_seed": 2**32 - 1}, "no room"),
+        ("/api/evaluations", {"episode": 2}, "did you mean 'episodes'"),
+        ("/api/rollouts", {"scenario_suite_id": "suite_1"}, "scenario suites"),
+        ("/api/rollouts", {"comparison": True, "agent_checkpoints": ["a", "b"]}, "comparisons"),
+    ],
+)
+def test_a_request_with_a_mistake_is_refused_by_name(
+    platform: Running, route: str, body: dict[str, object], says: str
+) -> None:
+    reply = platform.http.post(route, json={"agent_checkpoint_id": "ckpt_x", **body})
+
+    assert reply.status_code == 422
+    assert says in reply.json()["detail"]
+
+
+def test_a_checkpoint_that_does_not_exist_is_not_found(platform: Running) -> None:
+    reply = platform.http.post("/api/evaluations", json={"agent_checkpoint_id": "ckpt_x"})
+
+    assert (reply.status_code, reply.json()["code"]) == (404, "checkpoint_not_found")

@@ -1,0 +1,158 @@
+import hashlib
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from rlcore import mint_token
+from rleaas.server.jobs.scheduler import worker_subject
+
+from .conftest import Running, Start
+
+CONTENT = b"a policy"
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture
+def at_work(start: Start) -> Iterator[tuple[Running, str, httpx.Client]]:
+    """A running job, and a client with its worker's token beside the worker itself."""
+    platform = start(plan=[("until_cancelled", {})])
+    platform.ready()
+    job_id = platform.train(num_episodes=10)
+    platform.http.get(f"/api/training/jobs/{job_id}/log-page", params={"wait_seconds": 10})
+    token = mint_token(
+        platform.server.state.keys.workers,
+        subject=worker_subject("training", job_id),
+        expires_at=time.time() + 60,
+    )
+    with httpx.Client(
+        base_url=f"{platform.server.url}/api/worker/training/{job_id}",
+        headers={"Authorization": f"Bearer {token}"},
+        trust_env=False,
+    ) as http:
+        yield platform, job_id, http
+
+
+def put(http: httpx.Client, job_id: str, *, sha256: str = DIGEST, **params: str) -> httpx.Response:
+    return http.put(
+        f"/checkpoints/ckpt_{job_id}_5",
+        params={"episode": "5", **params},
+        content=CONTENT,
+        headers={"x-content-sha256": sha256},
+    )
+
+
+def test_a_batch_that_comes_twice_counts_once(
+    at_work: tuple[Running, str, httpx.Client],
+) -> None:
+    platform, job_id, http = at_work
+    batch = {
+        "seq": 10**6,
+        "reports": [
+            {"type": "metric", "at": "2026-01-01T00:00:00+00:00", "data": {"episode": 5}},
+            {"type": "log", "data": {"line": "once"}},
+        ],
+    }
+
+    replies = [http.post("/reports", json=batch).json() for _ in range(2)]
+
+    assert [reply["accepted"] for reply in replies] == [True, False]
+    metrics = platform.ok(platform.http.get(f"/api/training/jobs/{job_id}/metrics"))["metrics"]
+    assert metrics == [{"episode": 5, "job_id": job_id, "timestamp": "2026-01-01T00:00:00Z"}]
+    log = platform.http.get(f"/api/training/jobs/{job_id}/logs").json()
+    assert log.count("once") == 1
+
+
+def test_progress_counts_episodes_and_only_the_end_is_a_hundred(
+    at_work: tuple[Running, str, httpx.Client],
+) -> None:
+    platform, job_id, http = at_work
+    http.post(
+        "/reports", json={"seq": 10**6, "reports": [{"type": "metric", "data": {"episode": 10}}]}
+    )
+
+    job = platform.ok(platform.http.get(f"/training/{job_id}"))
+
+    assert (job["progress"], job["current_episode"]) == (99, 10)
+
+
+def test_a_file_that_is_not_what_was_promised_is_not_kept(
+    at_work: tuple[Running, str, httpx.Client],
+) -> None:
+    platform, job_id, http = at_work
+
+    reply = put(http, job_id, sha256="0" * 64)
+
+    assert (reply.status_code, reply.json()["code"]) == (422, "checkpoint_corrupted")
+    assert platform.http.get(f"/api/checkpoints/ckpt_{job_id}_5").status_code == 404
+    folder = platform.server.state.files.path(job_id, "x").parent
+    assert list(folder.iterdir()) == []
+
+
+def test_a_file_that_comes_twice_is_one_checkpoint(
+    at_work: tuple[Running, str, httpx.Client],
+) -> None:
+    platform, job_id, http = at_work
+
+    stored = [put(http, job_id, avg_reward="7.5").json() for _ in range(2)]
+
+    assert stored[0]["sha256"] == DIGEST
+    page = platform.ok(platform.http.get(f"/api/training/jobs/{job_id}/checkpoints"))
+    (checkpoint,) = platform.listed(page, "checkpoints")
+    assert (checkpoint["episode"], checkpoint["avg_reward"]) == (5, 7.5)
+
+
+def test_a_checkpoint_without_digest_or_episode_is_refused(
+    at_work: tuple[Running, str, httpx.Client],
+) -> None:
+    _, job_id, http = at_work
+
+    reply = http.put(f"/checkpoints/ckpt_{job_id}_5", content=CONTENT)
+
+    assert reply.status_code == 422
+    assert "x-content-sha256" in reply.json()["detail"]
+    assert "episode" in reply.json()["detail"]
+
+
+def test_an_id_that_is_a_path_is_refused(at_work: tuple[Running, str, httpx.Client]) -> None:
+    _, _, http = at_work
+
+    reply = http.put(
+        "/checkpoints/..x",
+        params={"episode": "1"},
+        content=b"x",
+        headers={"x-content-sha256": DIGEST},
+    )
+
+    assert (reply.status_code, reply.json()["code"]) == (422, "invalid_checkpoint_id")
+
+
+def test_a_job_that_has_ended_takes_no_more_reports_or_checkpoints(
+    at_work: tuple[Running, str, httpx.Client],
+) -> None:
+    platform, job_id, http = at_work
+    platform.http.post(f"/api/training/jobs/{job_id}/cancel")
+
+    reply = http.post("/reports", json={"seq": 10**7, "reports": [{"type": "completed"}]})
+    upload = put(http, job_id)
+
+    assert reply.json() == {"cancel_requested": True, "accepted": False}
+    assert (upload.status_code, upload.json()["code"]) == (409, "job_finished")
+    assert platform.finished("training", job_id) == "cancelled"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"seq": 0, "reports": []},
+        {"seq": 1, "reports": [{"type": "nonsense"}]},
+        {"reports": []},
+        {"seq": 1, "reports": {}},
+    ],
+)
+def test_reports_of_another_shape_are_refused(
+    at_work: tuple[Running, str, httpx.Client], body: dict[str, object]
+) -> None:
+    _, _, http = at_work
+
+    assert http.post("/reports", json=body).status_code == 422
