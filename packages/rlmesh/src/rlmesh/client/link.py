@@ -15,6 +15,7 @@ from rlcore import (
     InvalidValueError,
     ProtocolException,
     RLMeshException,
+    SessionBusy,
     SessionClosed,
 )
 
@@ -201,7 +202,7 @@ class EnvLink:
         self.session_id = time_ordered_id()
         request_id = self._next_id()
         request = write_configure(request_id, self.wires.dialled.edition)
-        self._ask(lane, "configure", request, request_id, read_configured)
+        self._ask(lane, "opening a session", request, request_id, read_configured)
         return lane
 
     def _dial_again(self) -> None:
@@ -226,9 +227,9 @@ class EnvLink:
                 self._was_reset = False
                 lane.close()
             raise error_of(fault, self._occasion(operation)) from None
-        except Error:
+        except Error as error:
             self._was_reset = False
-            self._lost = True
+            self._lost = not isinstance(error, SessionBusy)
             lane.close()
             raise
 

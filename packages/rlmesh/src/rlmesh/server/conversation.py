@@ -334,10 +334,11 @@ def _older_outcome(answer: Any) -> Given:  # Any: what the user's environment re
 
 
 def _observation_and_info(answer: object) -> tuple[object, Mapping[str, object] | None]:
+    alone = answer
     parts = cast("tuple[object, ...]", answer if isinstance(answer, tuple) else ())
     if len(parts) == 2 and (parts[1] is None or isinstance(parts[1], Mapping)):
         return parts[0], cast("Mapping[str, object] | None", parts[1])
-    return cast("object", answer), {}  # the older form: the observation alone
+    return alone, {}  # the older form: the observation alone
 
 
 def _flag(value: object, name: str) -> bool:

@@ -11,7 +11,7 @@ from rlcore import ConfigurationError, EnvironmentException, Error, SessionBusy,
 from rlmesh.specs import EnvContract, contract_of
 
 # A client that has just left may take a moment to be noticed; the next one need not fail for it.
-HANDOVER_SECONDS = 0.5
+HANDOVER_SECONDS = 0.2
 
 Env = Any  # whatever has reset and step: gymnasium's, or the user's own class
 

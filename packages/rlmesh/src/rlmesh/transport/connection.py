@@ -33,7 +33,6 @@ class Connection:
             # Clients of one address must not share a connection that failed for one of them.
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.initial_reconnect_backoff_ms", RECONNECT_MS),
-            ("grpc.min_reconnect_backoff_ms", RECONNECT_MS),
             ("grpc.enable_http_proxy", 0),
         ]
         if isinstance(address, UnixAddress):

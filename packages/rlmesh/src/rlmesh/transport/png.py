@@ -125,7 +125,10 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
     position = len(SIGNATURE)
     while position < len(data):
         (size,) = struct.unpack_from(">I", data, position)
-        yield data[position + 4 : position + 8], data[position + 8 : position + 8 + size]
+        content = data[position + 8 : position + 8 + size]
+        if len(content) != size:
+            raise ValueError("it is cut short")
+        yield data[position + 4 : position + 8], content
         position += size + 12
 
 
