@@ -2,8 +2,9 @@
 
 A resource is generic in its driver. A method decorated with `@call` is a descriptor: read from a
 resource that holds a blocking driver it is a plain method, read from one that holds an awaiting
-driver it is a coroutine method, with the same parameters and docstring. The overloads of `__get__`
-say so to type checkers; at run time the driver does it. `@stream` is the same for iteration.
+driver it is a coroutine method, with the same parameters and docstring; with the offline driver of
+tests it returns the flow itself. The overloads of `__get__` say so to type checkers; at run time
+the driver does it. `@stream` is the same for iteration.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from rleaas._flow.context import Context
 from rleaas._flow.wire import Flow, Stream
 
 if TYPE_CHECKING:
-    # Both drivers import the HTTP library; the binding only names them.
+    # Drivers import the HTTP library; the binding only names them.
     from rleaas._drivers.awaiting import Awaiting
     from rleaas._drivers.blocking import Blocking
+    from rleaas._drivers.offline import Offline
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,7 +71,9 @@ class call(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property`
     def __get__(
         self, holder: Resource[Awaiting], owner: type
     ) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    # One descriptor has three types; the overloads above are what callers see.
+    @overload
+    def __get__(self, holder: Resource[Offline], owner: type) -> Callable[P, Flow[T]]: ...
+    # One descriptor has several types; the overloads above are what callers see.
     def __get__(self, holder: Resource[Any] | None, owner: type) -> Any:
         if holder is None:
             return self
@@ -89,7 +93,9 @@ class stream(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property
     def __get__(self, holder: Resource[Blocking], owner: type) -> Callable[P, Iterator[T]]: ...
     @overload
     def __get__(self, holder: Resource[Awaiting], owner: type) -> Callable[P, AsyncIterator[T]]: ...
-    # One descriptor has three types; the overloads above are what callers see.
+    @overload
+    def __get__(self, holder: Resource[Offline], owner: type) -> Callable[P, Stream[T]]: ...
+    # One descriptor has several types; the overloads above are what callers see.
     def __get__(self, holder: Resource[Any] | None, owner: type) -> Any:
         if holder is None:
             return self

@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from random import Random
-from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
-from rleaas._flow.context import Context
+from rleaas._drivers.offline import Clock, Offline
 from rleaas._flow.wire import (
     Flow,
     Item,
@@ -51,36 +49,6 @@ def reply(
     return Reply(status, content, {"content-type": "application/json", **(headers or {})})
 
 
-@dataclass(slots=True)
-class Clock:
-    """A clock that goes only when told to, or while a scripted conversation pauses."""
-
-    now: float = 0.0
-
-    def __call__(self) -> float:
-        """Return the time, in seconds."""
-        return self.now
-
-
-class Offline:
-    """A driver for resources whose flows are played by `converse`; it performs nothing itself."""
-
-    def __init__(self, *, clock: Clock | None = None, attempts: int = 3) -> None:
-        self.clock = Clock() if clock is None else clock
-        self.context = Context(
-            attempts=attempts, clock=self.clock, random=Random(0), new_key=lambda: "key-1"
-        )
-
-    # What a method takes and gives is for the binding to say.
-    def bind(self, flow: Callable[..., Flow[Any]], holder: object) -> Callable[..., Any]:
-        """Return the function that makes the flow."""
-        return MethodType(flow, holder)
-
-    def bind_stream(self, flow: Callable[..., Stream[Any]], holder: object) -> Callable[..., Any]:
-        """Return the function that makes the stream."""
-        return MethodType(flow, holder)
-
-
 @dataclass(frozen=True, slots=True)
 class Conversation(Generic[T]):
     """What was said: the steps in order, what was shown, what was handed out, and the result."""
@@ -101,11 +69,23 @@ class Conversation(Generic[T]):
         return [step.seconds for step in self.steps if isinstance(step, Pause)]
 
 
+@overload
 def converse(
-    flow: Flow[T] | Stream[Any],
+    flow: Flow[T],
     script: Sequence[Reply | Saved | BaseException],
     clock: Clock | None = None,
-) -> Conversation[T]:
+) -> Conversation[T]: ...
+@overload
+def converse(
+    flow: Stream[object],
+    script: Sequence[Reply | Saved | BaseException],
+    clock: Clock | None = None,
+) -> Conversation[None]: ...
+def converse(
+    flow: Flow[T] | Stream[object],
+    script: Sequence[Reply | Saved | BaseException],
+    clock: Clock | None = None,
+) -> Conversation[T] | Conversation[None]:
     """Play a flow to its end: each request gets the next entry of the script.
 
     An exception in the script is thrown into the flow. A pause moves the clock on, work is done,
@@ -119,7 +99,7 @@ def converse(
     shown: list[str] = []
     items: list[object] = []
     try:
-        step: Step | Item[Any] = next(flow)
+        step: Step | Item[object] = next(flow)
         while True:
             answer: object = None
             if isinstance(step, Item):
