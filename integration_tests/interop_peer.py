@@ -2,17 +2,18 @@
 
 `python interop_peer.py serve KIND ADDRESS` serves until its standard input ends;
 `python interop_peer.py drive KIND ADDRESS` plays episodes there and prints what it saw as JSON;
-`python interop_peer.py evaluate KIND ADDRESS` lets the package's own loop play and prints its record.
+`python interop_peer.py evaluate KIND ADDRESS` has the package's own loop play and prints that.
 """
 
 import json
 import string
 import sys
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 SEEDS = (7, 11)
 STEPS = 4
@@ -33,9 +34,8 @@ SPACES: dict[str, spaces.Space[Any]] = {
 class Mirror(gymnasium.Env[Any, Any]):
     """Gives each action back as the next observation; an episode has four steps."""
 
-    metadata = {"render_modes": ["rgb_array"], "author": {"name": "interop", "year": 2026}}
-
     def __init__(self, kind: str) -> None:
+        self.metadata = {"render_modes": ["rgb_array"], "author": {"name": "interop", "year": 2026}}
         self.observation_space = SPACES[kind]
         self.action_space = SPACES[kind]
         self.render_mode = "rgb_array"
@@ -63,24 +63,26 @@ class Mirror(gymnasium.Env[Any, Any]):
 def plain(value: Any) -> Any:
     """The value with arrays as lists beside their element types, so that JSON keeps all of it."""
     if isinstance(value, dict):
-        return {key: plain(value[key]) for key in sorted(value)}
+        parts = cast("dict[str, Any]", value)
+        return {key: plain(parts[key]) for key in sorted(parts)}
     if isinstance(value, tuple):
-        return [plain(one) for one in value]
+        return [plain(one) for one in cast("tuple[Any, ...]", value)]
     if isinstance(value, np.ndarray):
-        return value.tolist()
+        return cast("NDArray[Any]", value).tolist()
     if isinstance(value, np.generic):
         return value.item()
     return value
 
 
 def sendable(value: Any) -> Any:
-    """The value with what gymnasium makes int8 as uint8: the published client takes nothing else."""
+    """The value with gymnasium's int8 as uint8: the published client takes nothing else."""
     if isinstance(value, dict):
-        return {key: sendable(part) for key, part in value.items()}
+        return {key: sendable(part) for key, part in cast("dict[str, Any]", value).items()}
     if isinstance(value, tuple):
-        return tuple(sendable(part) for part in value)
-    if isinstance(value, np.ndarray) and value.dtype == np.int8:
-        return value.astype(np.uint8)
+        return tuple(sendable(part) for part in cast("tuple[Any, ...]", value))
+    if isinstance(value, np.ndarray):
+        array = cast("NDArray[Any]", value)
+        return array.astype(np.uint8) if array.dtype == np.int8 else array
     return value
 
 
