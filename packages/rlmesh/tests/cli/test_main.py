@@ -1,4 +1,6 @@
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -141,3 +143,17 @@ def test_ctrl_c_prints_what_was_finished_and_ends_with_130(
 
 def test_native_functions_get_tensors(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "policies:on_tensors", "CartPole-v1", "--native"]) == 0
+
+
+def test_a_reader_that_has_enough_is_no_error() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "rlmesh", "version"],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            timeout=30,
+        )
+
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -241,3 +241,16 @@ def test_a_close_that_raises_does_not_lose_the_result(corridor: Any) -> None:
         run(RIGHT, corridor(on_close=on_close), close_env=True)
 
     assert outcomes(caught.value.partial) == ["completed"]
+
+
+def test_a_close_that_raises_does_not_hide_what_ended_the_run(corridor: Any) -> None:
+    def on_close() -> None:
+        raise OSError("still in use")
+
+    def predict(observation: Any) -> int:
+        raise LookupError("no plan")
+
+    with pytest.raises(LookupError, match="no plan") as caught:
+        run(Model(predict), corridor(on_close=on_close), close_env=True)
+
+    assert caught.value.__notes__[-1].startswith("Closing failed as well: EnvironmentException")

@@ -289,6 +289,27 @@ def test_a_handle_whose_environment_was_replaced_ends_the_run_with_what_was_fini
     assert partial.coverage.scored == 1
 
 
+def test_an_endpoint_that_now_serves_another_environment_ends_the_run(corridor: Any) -> None:
+    servers = [EnvServer(lambda: corridor(5))]
+    servers[0].start()
+    expected = Endpoint(servers[0].address, contract_digest=servers[0].env_contract.digest)
+
+    def replace() -> None:
+        servers[0].shutdown()
+        servers.append(EnvServer(make, servers[0].address))
+        servers[1].start()
+
+    try:
+        with pytest.raises(IdentityError) as caught:
+            rlmesh.run(RIGHT, expected, episodes=4, hooks=StopsAt(1, replace))
+    finally:
+        servers[-1].shutdown()
+
+    partial = caught.value.__dict__["partial"]
+    assert isinstance(partial, RunResult)
+    assert partial.coverage == (4, 1, 1)
+
+
 def test_closing_by_address_shuts_the_server_down_where_that_is_allowed() -> None:
     with EnvServer(make, options=rlmesh.ServeOptions(allow_remote_shutdown=True)) as server:
         rlmesh.run(BALANCE, server.address, max_episode_steps=5, close_env=True)

@@ -23,7 +23,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return serve(arguments[1:])
     options = _parser().parse_args(arguments)
     try:
-        return int(options.command(options))
+        code = int(options.command(options))
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt as interrupt:
         print(f"\n{interrupt or 'interrupted'}", file=sys.stderr)
         return 130
