@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -80,7 +80,7 @@ def run_published(python: Path, *arguments: str) -> list[object]:
 
 
 @contextmanager
-def published_server(python: Path, kind: str, address: str) -> Iterator[str]:
+def published_server(python: Path, kind: str, address: str) -> Generator[str]:
     process = subprocess.Popen(
         [python, PEER, "serve", kind, address],
         stdin=subprocess.PIPE,

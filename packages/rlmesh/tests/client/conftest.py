@@ -99,6 +99,20 @@ def gate() -> Iterator[threading.Event]:
 
 
 @pytest.fixture
+def hang(gate: threading.Event) -> Callable[..., Callable[[Any, Any], None]]:
+    """A step that waits for the gate: at every action, or at one."""
+
+    def hang_at(wanted: object = None) -> Callable[[Any, Any], None]:
+        def on_step(env: Any, action: Any) -> None:
+            if wanted is None or action == wanted:
+                gate.wait(30)
+
+        return on_step
+
+    return hang_at
+
+
+@pytest.fixture
 def serve() -> Iterator[Callable[..., EnvServer]]:
     """Start a server that is shut down at the end of the test."""
     servers: list[EnvServer] = []

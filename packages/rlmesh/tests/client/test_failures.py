@@ -9,13 +9,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 from rlcore import (
     AddressError,
     BindError,
@@ -27,6 +29,7 @@ from rlcore import (
     ServerUnreachable,
     SessionBusy,
     SessionClosed,
+    UnsupportedError,
 )
 from rlmesh.numpy import RemoteEnv
 from rlmesh.server.env_server import EnvServer
@@ -77,9 +80,9 @@ def test_a_shared_environment_that_crashes_is_reset_by_the_same_client(
 
 
 def test_an_environment_that_hangs_is_a_timeout_and_the_server_stays_up(
-    serve: Serve, factory: Any, gate: threading.Event, either_address: str
+    serve: Serve, factory: Any, hang: Any, gate: threading.Event, either_address: str
 ) -> None:
-    made = factory(lambda env, action: gate.wait(30) and None if action == 2 else None)
+    made = factory(hang(2))
     server = serve(made, either_address, options=ServeOptions(drain_timeout_seconds=0.1))
     with RemoteEnv(server, request_timeout_seconds=0.3) as env:
         env.reset()
@@ -97,9 +100,9 @@ def test_an_environment_that_hangs_is_a_timeout_and_the_server_stays_up(
 
 
 def test_a_shared_environment_that_hangs_is_busy_until_it_returns(
-    serve: Serve, scripted: Any, gate: threading.Event, eventually: Any
+    serve: Serve, scripted: Any, hang: Any, gate: threading.Event, eventually: Any
 ) -> None:
-    inner = scripted(lambda env, action: gate.wait(30) and None if action == 2 else None)
+    inner = scripted(hang(2))
     with RemoteEnv(serve(inner), request_timeout_seconds=5.0) as waiting:
         waiting.reset()
         hung = RemoteEnv(waiting.address, request_timeout_seconds=1.0)
@@ -135,8 +138,6 @@ def _resets(env: RemoteEnv) -> bool:
 def test_an_action_that_does_not_fit_is_refused_before_it_is_sent(
     serve: Serve, scripted: Any, action: object, path: str
 ) -> None:
-    from gymnasium import spaces
-
     inner = scripted()
     inner.action_space = spaces.Dict(move=spaces.Box(-1, 1, (3,), np.float32))
     with RemoteEnv(serve(inner)) as env:
@@ -174,7 +175,10 @@ def test_what_is_no_choice_of_a_discrete_space_is_refused(
 def test_an_environment_that_returns_something_else_fails_by_name(
     serve: Serve, scripted: Any, returned: object
 ) -> None:
-    with RemoteEnv(serve(scripted(lambda env, _: returned))) as env:
+    def answer(env: object, action: object) -> object:
+        return returned
+
+    with RemoteEnv(serve(scripted(answer))) as env:
         env.reset()
         with pytest.raises(EnvironmentException, match="step failed") as caught:
             env.step(0)
@@ -269,20 +273,15 @@ def test_a_living_socket_or_another_file_is_left_alone(
 
 
 def test_an_observation_larger_than_messages_may_be_is_named(serve: Serve, scripted: Any) -> None:
-    inner = scripted(lambda env, _: (big, 0.0, False, False, {}))
-    from gymnasium import spaces
-
+    inner = scripted()
     inner.observation_space = spaces.Box(0, 255, (2_000_000,), np.uint8)
-    inner.observation = lambda: np.zeros(2_000_000, np.uint8)
-    big = inner.observation()
+    inner.observation = inner.observation_space.sample
     server = serve(inner, options=ServeOptions(max_message_bytes=1_000_000))
     with RemoteEnv(server) as env, pytest.raises(EnvironmentException, match=r"limit is 1000000"):
         env.reset()
 
 
 def test_an_action_larger_than_the_server_takes_is_named(serve: Serve, scripted: Any) -> None:
-    from gymnasium import spaces
-
     inner = scripted()
     inner.action_space = spaces.Box(0, 255, (2_000_000,), np.uint8)
     server = serve(inner, options=ServeOptions(max_message_bytes=1_000_000))
@@ -296,8 +295,6 @@ def test_an_action_larger_than_the_server_takes_is_named(serve: Serve, scripted:
 
 
 def test_a_vector_environment_is_not_served(scripted: Any) -> None:
-    import gymnasium
-    from rlcore import UnsupportedError
 
     vector = gymnasium.vector.SyncVectorEnv([scripted, scripted])
     with pytest.raises(UnsupportedError, match="several environments"):
@@ -359,9 +356,9 @@ def test_what_has_no_address_cannot_be_dialled() -> None:
 
 
 def test_two_threads_on_one_client_are_told(
-    serve: Serve, scripted: Any, gate: threading.Event, eventually: Any
+    serve: Serve, scripted: Any, hang: Any, gate: threading.Event, eventually: Any
 ) -> None:
-    inner = scripted(lambda env, action: gate.wait(30) and None)
+    inner = scripted(hang())
     with RemoteEnv(serve(inner)) as env:
         env.reset()
         thread = threading.Thread(target=env.step, args=(0,))
@@ -393,7 +390,7 @@ server.wait()
 
 
 @contextmanager
-def process_serving(address: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def process_serving(address: str) -> Generator[tuple[subprocess.Popen[str], str]]:
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER_PROGRAM, address], stdout=subprocess.PIPE, text=True
     )

@@ -92,9 +92,10 @@ def test_stable_baselines_learns_on_it(serve: Serve) -> None:
         warnings.simplefilter("ignore")
         from stable_baselines3 import PPO
 
-        with RemoteEnv(serve(cartpole)) as env:
-            model = PPO("MlpPolicy", env, n_steps=64, batch_size=32, n_epochs=1, device="cpu")
-            model.learn(256)
+        env = RemoteEnv(serve(cartpole))
+        model: Any = PPO("MlpPolicy", env, n_steps=64, batch_size=32, n_epochs=1, device="cpu")
+        model.learn(256)
+    env.close()
     assert model.num_timesteps == 256
     action, _ = model.predict(np.zeros(4, np.float32))
     assert action in (0, 1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import os
 import socket
 import threading
 import time
@@ -12,6 +14,7 @@ from typing import Any
 
 import grpc
 import pytest
+from gymnasium import spaces
 from rlcore import (
     AccessDenied,
     Bearer,
@@ -128,9 +131,9 @@ def test_shutdown_does_not_wait_for_an_idle_client(
 
 
 def test_shutdown_lets_a_running_step_finish(
-    serve: Serve, factory: Any, gate: threading.Event, eventually: Any
+    serve: Serve, factory: Any, hang: Any, gate: threading.Event, eventually: Any
 ) -> None:
-    made = factory(lambda env, action: gate.wait(30) and None)
+    made = factory(hang())
     server = serve(made)
     with RemoteEnv(server) as env:
         env.reset()
@@ -147,15 +150,23 @@ def test_shutdown_lets_a_running_step_finish(
 
 
 def test_shutdown_gives_up_on_an_environment_that_hangs(
-    factory: Any, gate: threading.Event, eventually: Any
+    factory: Any, hang: Any, gate: threading.Event, eventually: Any
 ) -> None:
-    made = factory(lambda env, action: gate.wait(30) and None)
+    made = factory(hang())
     options = ServeOptions(drain_timeout_seconds=0.2, close_timeout_seconds=0.2)
     server = EnvServer(made, options=options)
     server.start()
     env = RemoteEnv(server)
     env.reset()
-    thread = threading.Thread(target=lambda: pytest.raises(SessionClosed, env.step, 0))
+    lost: list[SessionClosed] = []
+
+    def step() -> None:
+        try:
+            env.step(0)
+        except SessionClosed as error:
+            lost.append(error)
+
+    thread = threading.Thread(target=step)
     thread.start()
     eventually(lambda: made.made[0].steps == 1)
     started = time.monotonic()
@@ -164,8 +175,9 @@ def test_shutdown_gives_up_on_an_environment_that_hangs(
     assert time.monotonic() - started < 5
     assert caught.value.layer == "shutdown"
     assert server.wait(0)
-    gate.set()
     thread.join(10)
+    assert len(lost) == 1
+    gate.set()
     eventually(lambda: made.made[0].closed == 1)
 
 
@@ -282,12 +294,13 @@ def test_the_served_contract_must_be_the_registered_one(serve: Serve, scripted: 
 def test_a_registered_name_becomes_the_identity(serve: Serve, scripted: Any) -> None:
     server = serve(scripted())
     digest = server.env_contract.digest
-    register(
-        "testing",
-        lambda uri, *, timeout: Endpoint(
+
+    def resolve(uri: str, *, timeout: float | None) -> Endpoint:
+        return Endpoint(
             server.address, environment_name="Counter", version=3, contract_digest=digest
-        ),
-    )
+        )
+
+    register("testing", resolve)
     try:
         with RemoteEnv("testing://Counter@3") as env:
             assert str(env.identity).startswith("Counter@3 (sha256:")
@@ -297,22 +310,22 @@ def test_a_registered_name_becomes_the_identity(serve: Serve, scripted: Any) -> 
 
 
 def test_another_environment_behind_the_address_is_noticed_when_dialling_again(
-    scripted: Any, folder: Path
+    serve: Serve, scripted: Any, folder: Path
 ) -> None:
-    from gymnasium import spaces
-
     address = f"unix://{folder}/env.sock"
     server = EnvServer(scripted(), address)
     server.start()
-    with RemoteEnv(address) as env:
+    env = RemoteEnv(address)
+    env.reset()
+    server.shutdown()
+    with pytest.raises(SessionClosed):
+        env.step(0)
+    changed = scripted()
+    changed.action_space = spaces.Discrete(9)
+    serve(changed, address)
+    with pytest.raises(IdentityError) as caught:
         env.reset()
-        server.shutdown()
-        with pytest.raises(SessionClosed):
-            env.step(0)
-        changed = scripted()
-        changed.action_space = spaces.Discrete(9)
-        with EnvServer(changed, address), pytest.raises(IdentityError) as caught:
-            env.reset()
+    env.close()
     assert "action_space.details.n" in caught.value.differences
 
 
@@ -333,34 +346,23 @@ def test_small_messages_do_not_wait_for_each_other_on_either_side(
 ) -> None:
     server = serve(scripted())
     port = int(server.address.rpartition(":")[2])
-    with RemoteEnv(server) as env:
-        env.reset()
-        ends = [
-            (name, no_delay)
-            for name, local, remote, no_delay in tcp_sockets()
-            for port_here in ([port] if port in (local, remote) else [])
-            if port_here
-        ]
+    env = RemoteEnv(server)
+    env.reset()
+    ends = [no_delay for ports, no_delay in tcp_sockets() if port in ports]
+    env.close()
     # One socket is the client's, the other the server's: this process holds both.
-    assert len(ends) == 2
-    assert all(no_delay for _, no_delay in ends)
+    assert ends == [True, True]
 
 
-def tcp_sockets() -> list[tuple[str, int, int, bool]]:
-    """The connected TCP sockets of this process: local port, remote port, TCP_NODELAY."""
-    found: list[tuple[str, int, int, bool]] = []
+def tcp_sockets() -> list[tuple[tuple[int, int], bool]]:
+    """The connected TCP sockets of this process: their two ports, and their TCP_NODELAY."""
+    found: list[tuple[tuple[int, int], bool]] = []
     for entry in Path("/proc/self/fd").iterdir():
-        try:
-            if not str(entry.readlink()).startswith("socket:"):
-                continue
-            with socket.socket(fileno=int(entry.name)) as view:
-                try:
+        with contextlib.suppress(OSError):  # it closed meanwhile, or is not connected
+            if str(entry.readlink()).startswith("socket:"):
+                with socket.socket(fileno=os.dup(int(entry.name))) as view:
                     if view.family in (socket.AF_INET, socket.AF_INET6):
-                        local, remote = view.getsockname()[1], view.getpeername()[1]
+                        ports = (view.getsockname()[1], view.getpeername()[1])
                         no_delay = view.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-                        found.append((entry.name, local, remote, bool(no_delay)))
-                finally:
-                    view.detach()
-        except OSError:
-            continue  # it closed meanwhile, or is not connected
+                        found.append((ports, bool(no_delay)))
     return found

@@ -37,7 +37,7 @@ def test_this_build_runs_its_edition_and_the_cohorts_of_it(name: str) -> None:
 
 
 def test_an_edition_of_the_future_cannot_be_declared() -> None:
-    with pytest.raises(ConfigurationError, match="'2099.01'"):
+    with pytest.raises(ConfigurationError, match=r"'2099\.01'"):
         declared_edition("2099.01")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,6 +151,13 @@ class RemoteEnv(BaseEnv):
     def shutdown(self, reason: str = "owner shutdown") -> bool:
         """Ask the server to stop; False when it does not let clients do that."""
         return self._link.shutdown(reason)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> Literal[False]:
+        self.close()
+        return False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.identity}, address={self.address!r})"
