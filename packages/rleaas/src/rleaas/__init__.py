@@ -145,19 +145,21 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name == "__version__":
-        from importlib.metadata import version
+if not TYPE_CHECKING:  # a checker would take every name for one that is there
 
-        value: object = version("rleaas")
-    else:
-        from importlib import import_module
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name == "__version__":
+            from importlib.metadata import version
 
-        value = getattr(import_module(_HOMES.get(name, "rlcore")), name)
-    globals()[name] = value
-    return value
+            value: object = version("rleaas")
+        else:
+            from importlib import import_module
+
+            value = getattr(import_module(_HOMES.get(name, "rlcore")), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -1,0 +1,53 @@
+import subprocess
+import sys
+
+import pytest
+import rleaas
+
+HEAVY = {"httpx", "pydantic", "anyio", "fastapi", "sqlalchemy", "rlmesh", "torch", "gymnasium"}
+
+# ruff: noqa: SIM905 - one name a line would be a page
+PUBLIC = """
+AsyncClient AuthenticationError Checkpoint CheckpointCorrupted CheckpointNotFound
+CheckpointResource CheckpointsClient Client ConfigurationError ConflictError EndpointGrant
+Environment EnvironmentFailed EnvironmentIdentity EnvironmentNotFound EnvironmentResource
+EnvironmentVersion EnvironmentsClient EpisodeRecord Error Evaluation EvaluationCancelled
+EvaluationClient EvaluationFailed EvaluationJobResource EvaluationNotFound EvaluationReport
+InvalidRequestError LogPage MetricPoint MissingDependencyError NotFoundError
+PermissionDeniedError PlatformInfo PlatformTimeout PlatformUnreachable QuotaExceededError
+RLEaaSAPIError RLEaaSError RateLimitError Secret ServerFailure TrainingClient TrainingJob
+TrainingJobCancelled TrainingJobFailed TrainingJobNotFound TrainingJobResource TrainingResults
+UnexpectedReply VerifierNotFound __version__
+""".split()
+
+
+def test_what_is_public_is_decided_here() -> None:
+    assert rleaas.__all__ == PUBLIC == sorted(PUBLIC)
+
+
+def test_every_public_name_is_there() -> None:
+    assert [name for name in rleaas.__all__ if getattr(rleaas, name, None) is None] == []
+    assert set(rleaas.__all__) <= set(dir(rleaas))
+
+
+def test_other_names_are_not() -> None:
+    with pytest.raises(AttributeError, match="nothing"):
+        rleaas.nothing  # type: ignore[attr-defined]  # noqa: B018 - on purpose
+
+
+def loaded_by(code: str) -> set[str]:
+    script = f"import sys\n{code}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=50
+    )
+    return set(ran.stdout.split())
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert loaded_by("import rleaas") & HEAVY == set()
+
+
+def test_a_client_loads_no_server_and_no_data_plane() -> None:
+    heavy = HEAVY - {"httpx", "pydantic", "anyio"}
+
+    assert loaded_by("import rleaas; rleaas.Client()") & heavy == set()
