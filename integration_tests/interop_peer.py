@@ -8,7 +8,7 @@
 import json
 import string
 import sys
-from typing import Any, cast
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -63,25 +63,27 @@ class Mirror(gymnasium.Env[Any, Any]):
 def plain(value: Any) -> Any:
     """The value with arrays as lists beside their element types, so that JSON keeps all of it."""
     if isinstance(value, dict):
-        parts = cast("dict[str, Any]", value)
+        parts: dict[str, Any] = value
         return {key: plain(parts[key]) for key in sorted(parts)}
     if isinstance(value, tuple):
-        return [plain(one) for one in cast("tuple[Any, ...]", value)]
-    if isinstance(value, np.ndarray):
-        return cast("NDArray[Any]", value).tolist()
-    if isinstance(value, np.generic):
-        return value.item()
+        items: tuple[Any, ...] = value
+        return [plain(one) for one in items]
+    if isinstance(value, np.ndarray | np.generic):
+        numbers: Any = value.tolist()
+        return numbers
     return value
 
 
 def sendable(value: Any) -> Any:
     """The value with gymnasium's int8 as uint8: the published client takes nothing else."""
     if isinstance(value, dict):
-        return {key: sendable(part) for key, part in cast("dict[str, Any]", value).items()}
+        parts: dict[str, Any] = value
+        return {key: sendable(part) for key, part in parts.items()}
     if isinstance(value, tuple):
-        return tuple(sendable(part) for part in cast("tuple[Any, ...]", value))
+        items: tuple[Any, ...] = value
+        return tuple(sendable(part) for part in items)
     if isinstance(value, np.ndarray):
-        array = cast("NDArray[Any]", value)
+        array: NDArray[Any] = value
         return array.astype(np.uint8) if array.dtype == np.int8 else array
     return value
 
