@@ -87,6 +87,9 @@ def train(reporter: Reporter, switch: StopSwitch) -> Ending:
         assignment.algorithm, assignment.num_episodes, assignment.max_steps, assignment.config
     )
     trainer = trainer_for(config.algorithm)
+    sink = ReportingSink(assignment.id, reporter, switch)
+    if config.simulation is not None and config.simulation.speed is not None:
+        sink.log("simulation.speed changes nothing: the environment steps as fast as it can")
     identity = assignment.environment.identity
     reporter.report("started", {"pid": os.getpid(), "environment": identity.to_dict()})
     endpoint = assignment.environment.endpoint(timeout=RESOLVE_SECONDS)
@@ -104,7 +107,7 @@ def train(reporter: Reporter, switch: StopSwitch) -> Ending:
                 directory=Path(directory),
                 resume_from=resume_from,
             ),
-            ReportingSink(assignment.id, reporter, switch),
+            sink,
         )
     stopped = results.stopped_by is StopReason.CANCELLED
     return Ending({"results": results.to_dict()}, stopped=stopped)
