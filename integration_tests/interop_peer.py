@@ -8,7 +8,7 @@
 import json
 import string
 import sys
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -60,30 +60,26 @@ class Mirror(gymnasium.Env[Any, Any]):
         return np.full((4, 6, 3), self.steps, np.uint8)
 
 
-def plain(value: Any) -> Any:
-    """The value with arrays as lists beside their element types, so that JSON keeps all of it."""
+def plain(value: object) -> object:
+    """The value with arrays as lists, so that JSON can say it."""
     if isinstance(value, dict):
-        parts: dict[str, Any] = value
+        parts = cast("dict[str, object]", value)
         return {key: plain(parts[key]) for key in sorted(parts)}
     if isinstance(value, tuple):
-        items: tuple[Any, ...] = value
-        return [plain(one) for one in items]
+        return [plain(one) for one in cast("tuple[object, ...]", value)]
     if isinstance(value, np.ndarray | np.generic):
-        numbers: Any = value.tolist()
-        return numbers
+        return cast("NDArray[np.generic]", value).tolist()
     return value
 
 
-def sendable(value: Any) -> Any:
+def sendable(value: object) -> object:
     """The value with gymnasium's int8 as uint8: the published client takes nothing else."""
     if isinstance(value, dict):
-        parts: dict[str, Any] = value
-        return {key: sendable(part) for key, part in parts.items()}
+        return {key: sendable(part) for key, part in cast("dict[str, object]", value).items()}
     if isinstance(value, tuple):
-        items: tuple[Any, ...] = value
-        return tuple(sendable(part) for part in items)
+        return tuple(sendable(part) for part in cast("tuple[object, ...]", value))
     if isinstance(value, np.ndarray):
-        array: NDArray[Any] = value
+        array = cast("NDArray[np.generic]", value)
         return array.astype(np.uint8) if array.dtype == np.int8 else array
     return value
 
