@@ -8,7 +8,7 @@ HEAVY = {"httpx", "pydantic", "anyio", "fastapi", "sqlalchemy", "rlmesh", "torch
 
 # ruff: noqa: SIM905 - one name a line would be a page
 PUBLIC = """
-AsyncClient AuthenticationError Checkpoint CheckpointCorrupted CheckpointNotFound
+AsyncClient AuthenticationError Awaiting Blocking Checkpoint CheckpointCorrupted CheckpointNotFound
 CheckpointResource CheckpointsClient Client ConfigurationError ConflictError EndpointGrant
 Environment EnvironmentFailed EnvironmentIdentity EnvironmentNotFound EnvironmentResource
 EnvironmentVersion EnvironmentsClient EpisodeRecord Error Evaluation EvaluationCancelled

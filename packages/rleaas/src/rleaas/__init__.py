@@ -1,7 +1,8 @@
 """The control plane: a typed client, and the real local server behind it.
 
 This list is what is public. Names are imported when they are first used, so that `import rleaas`
-loads no HTTP library, no web framework and no training library.
+loads no HTTP library, no web framework and no training library. `Blocking` and `Awaiting` are for
+annotations: a handle of `Client` is an `EnvironmentResource[Blocking]`.
 """
 
 from typing import TYPE_CHECKING
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
         VerifierNotFound,
     )
 
+    from rleaas._drivers.awaiting import Awaiting
+    from rleaas._drivers.blocking import Blocking
     from rleaas.client import AsyncClient, Client
     from rleaas.models import (
         Checkpoint,
@@ -67,6 +70,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AsyncClient",
     "AuthenticationError",
+    "Awaiting",
+    "Blocking",
     "Checkpoint",
     "CheckpointCorrupted",
     "CheckpointNotFound",
@@ -120,6 +125,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Awaiting": "rleaas._drivers.awaiting",
+    "Blocking": "rleaas._drivers.blocking",
     "AsyncClient": "rleaas.client",
     "Client": "rleaas.client",
     "CheckpointResource": "rleaas.resources.checkpoints",

@@ -6,6 +6,8 @@ from typing import Any, assert_type
 import rlmesh.numpy
 from rleaas import (
     AsyncClient,
+    Awaiting,
+    Blocking,
     CheckpointResource,
     Client,
     EndpointGrant,
@@ -14,8 +16,6 @@ from rleaas import (
     EvaluationReport,
     TrainingJobResource,
 )
-from rleaas._drivers.awaiting import Awaiting
-from rleaas._drivers.blocking import Blocking
 from rleaas.models import PlatformInfo
 
 

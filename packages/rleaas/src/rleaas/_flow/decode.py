@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from types import GenericAlias
 from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from rlcore import RLEaaSAPIError, RLEaaSError, UnexpectedReply, error_from_http
+from rlcore import (
+    ConflictError,
+    EnvironmentFailed,
+    RLEaaSAPIError,
+    RLEaaSError,
+    UnexpectedReply,
+    error_from_http,
+)
 
 from rleaas._flow.wire import Reply, Request
 
@@ -123,19 +131,32 @@ def retry_after(reply: Reply, now: float) -> float | None:
     return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def _api_error(request: Request, reply: Reply) -> RLEaaSAPIError:
+def _api_error(request: Request, reply: Reply) -> RLEaaSError:
     # A proxy's error page is no reason to lose its status: the text serves as it is.
     try:
         body = cast("object", json.loads(reply.body))
     except ValueError:
         body = reply.body.decode("utf-8", errors="replace")
-    return error_from_http(
+    error = error_from_http(
         reply.status,
         body,
         request_id=reply.request_id,
         retry_after=retry_after(reply, _epoch_of(reply)),
         kind=request.kind,
         ref=request.ref,
+    )
+    if isinstance(error, ConflictError) and error.code == EnvironmentFailed.default_code:
+        return _environment_failed(error)
+    return error
+
+
+def _environment_failed(error: RLEaaSAPIError) -> EnvironmentFailed:
+    told = cast("Mapping[str, object]", error.body) if isinstance(error.body, Mapping) else {}
+    return EnvironmentFailed(
+        str(told.get("ref") or ""),
+        str(told.get("reason") or error.detail),
+        hint=error.hint,
+        request_id=error.request_id,
     )
 
 
