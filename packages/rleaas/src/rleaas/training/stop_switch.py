@@ -7,7 +7,10 @@ import signal
 import threading
 from types import FrameType
 
+from rlcore.environ import variable
+
 GRACE = 5.0
+SERVER_PID_VARIABLE = "RLEAAS_SERVER_PID"
 
 
 class StopOverdue(KeyboardInterrupt):
@@ -53,7 +56,8 @@ class StopSwitch:
 
     def follow_parent(self) -> None:
         """Request the stop when the process that started this one is gone."""
-        parent = os.getppid()
+        # The server says who it is: it may be gone before this process has come this far.
+        parent = int(variable(SERVER_PID_VARIABLE) or os.getppid())
 
         def watch() -> None:
             while os.getppid() == parent:

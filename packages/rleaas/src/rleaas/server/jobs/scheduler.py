@@ -1,6 +1,7 @@
 """The scheduler: gives pending jobs to worker processes and sees each one through to its end."""
 
 import logging
+import os
 import signal
 import subprocess
 import threading
@@ -165,6 +166,7 @@ class Scheduler:
             "RLEAAS_WORKER_TOKEN": token,
             "RLEAAS_BASE_URL": self._url,
             "RLEAAS_API_KEY": token,
+            "RLEAAS_SERVER_PID": str(os.getpid()),
             "PYTHONUNBUFFERED": "1",
         }
         try:

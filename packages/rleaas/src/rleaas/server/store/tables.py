@@ -2,7 +2,16 @@
 
 from datetime import UTC, datetime
 
-from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, TypeDecorator, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    TypeDecorator,
+    UniqueConstraint,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 JsonObject = dict[str, object]
@@ -30,6 +39,7 @@ class Base(DeclarativeBase):
         JsonObject: JSON(none_as_null=True),
         list[str]: JSON,
         datetime: UtcTime,
+        float: Float,
     }
 
 
