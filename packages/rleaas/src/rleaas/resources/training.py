@@ -18,7 +18,7 @@ from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.pages import collect
 from rleaas.resources.training_handle import TrainingJobResource
-from rleaas.training.config import SUPPORTED_ALGORITHMS, positive_int, validate_simulation
+from rleaas.training.config import SUPPORTED_ALGORITHMS, validate_simulation
 
 DEFAULT_EPISODES = 100
 DEFAULT_MAX_STEPS = 1000
@@ -44,7 +44,7 @@ class TrainingClient(Resource[D]):
         """
         checked = dict(config or {})
         checked["algorithm"] = known_algorithm(algorithm)
-        checked["max_steps"] = positive_int("max_steps", max_steps)
+        checked["max_steps"] = _count("max_steps", max_steps)
         if reward_fn is not None:
             checked["reward_fn"] = reward_fn
         if simulation is not None:
@@ -206,10 +206,16 @@ def _number(
     """Take the number from the argument or the config; where both say it, they must agree."""
     told: dict[str, object] = {} if argument is None else {name: argument}
     told.update({f"config.{key}": config.pop(key) for key in keys if key in config})
-    for key, value in told.items():
-        positive_int(key, value)
-    values = {*told.values()}
+    values = {_count(key, value) for key, value in told.items()}
     if len(values) > 1:
         both = ", ".join(f"{key}={value!r}" for key, value in told.items())
         raise ConfigurationError(f"the training is told {both}", hint="Say it once.")
-    return positive_int(name, values.pop() if values else default)
+    return values.pop() if values else default
+
+
+def _count(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigurationError(
+            f"{name} {value!r} is not a whole number from 1", hint="Leave it out for the default."
+        )
+    return value
