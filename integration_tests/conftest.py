@@ -43,7 +43,7 @@ class Commands:
 
     environ: Mapping[str, str]
 
-    def __call__(self, *arguments: str, timeout: float = 50) -> subprocess.CompletedProcess[str]:
+    def __call__(self, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "rleaas.cli.main", *arguments],
             capture_output=True,

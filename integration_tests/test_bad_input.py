@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from integration_tests.conftest import Commands
 
+pytestmark = pytest.mark.timeout(120)
+
 Create = Callable[[str], "EnvironmentResource[Blocking]"]
 
 
@@ -48,13 +50,11 @@ def _the_server_stays_up(client: Client) -> Iterator[None]:
 
 
 @pytest.fixture
-def create(client: Client, request: pytest.FixtureRequest) -> Create:
-    """Register one of the test worlds under the test's name."""
+def create(client: Client) -> Create:
+    """Register one of the test worlds under its own name."""
 
     def make(world: str) -> EnvironmentResource[Blocking]:
-        return client.Environment.create(
-            f"{world}-{request.node.name}", source=f"python://worlds:{world}"
-        )
+        return client.Environment.create(world, source=f"python://worlds:{world}")
 
     return make
 
@@ -62,7 +62,7 @@ def create(client: Client, request: pytest.FixtureRequest) -> Create:
 def test_an_unknown_gym_id_fails_the_environment_and_names_the_id(client: Client) -> None:
     environment = client.Environment.create("Unknown-Id", source="gym://CartPoll-v1")
     with pytest.raises(EnvironmentFailed, match="CartPoll-v1") as caught:
-        environment.wait_until_ready(timeout=40)
+        environment.wait_until_ready(timeout=90)
     assert caught.value.hint
     with pytest.raises(EnvironmentFailed, match="CartPoll-v1"):
         environment.connect()
@@ -70,7 +70,7 @@ def test_an_unknown_gym_id_fails_the_environment_and_names_the_id(client: Client
 
 def test_a_factory_that_raises_fails_the_environment_with_its_own_words(create: Create) -> None:
     with pytest.raises(EnvironmentFailed, match=r"RuntimeError.*licence has run out"):
-        create("refusing").wait_until_ready(timeout=40)
+        create("refusing").wait_until_ready(timeout=90)
 
 
 def test_the_command_line_tells_why_an_environment_failed(rleaas: Commands) -> None:
@@ -126,7 +126,7 @@ def test_a_server_that_is_not_running_is_unreachable_by_its_address() -> None:
 def test_an_action_outside_its_space_is_refused_and_the_episode_goes_on(
     create: Create, action: object
 ) -> None:
-    environment = create("Pushing").wait_until_ready(timeout=40)
+    environment = create("Pushing").wait_until_ready(timeout=90)
     with environment.connect() as env:
         env.reset(seed=1)
         with pytest.raises(InvalidActionError) as caught:
@@ -139,7 +139,7 @@ def test_an_action_outside_its_space_is_refused_and_the_episode_goes_on(
 
 @pytest.mark.parametrize("action", [2, -1, 0.5, "left", float("nan")])
 def test_a_choice_that_is_not_there_is_refused(create: Create, action: object) -> None:
-    environment = create("Line").wait_until_ready(timeout=40)
+    environment = create("Line").wait_until_ready(timeout=90)
     with environment.connect() as env:
         env.reset(seed=1)
         with pytest.raises(InvalidActionError):
@@ -148,7 +148,7 @@ def test_a_choice_that_is_not_there_is_refused(create: Create, action: object) -
 
 
 def test_a_crash_in_a_step_arrives_whole_and_the_session_can_reset(create: Create) -> None:
-    environment = create("Crashing").wait_until_ready(timeout=40)
+    environment = create("Crashing").wait_until_ready(timeout=90)
     with environment.connect() as env:
         for _ in range(2):
             env.reset(seed=11)
@@ -166,7 +166,7 @@ def test_a_crash_in_a_step_arrives_whole_and_the_session_can_reset(create: Creat
 def test_a_process_that_dies_in_a_step_is_a_transport_failure_and_comes_back(
     create: Create,
 ) -> None:
-    environment = create("Dying").wait_until_ready(timeout=40)
+    environment = create("Dying").wait_until_ready(timeout=90)
     with environment.connect() as env:
         env.reset(seed=1)
         env.step(0)
@@ -179,7 +179,7 @@ def test_a_process_that_dies_in_a_step_is_a_transport_failure_and_comes_back(
 
 
 def test_a_hang_in_a_step_ends_with_the_callers_patience(create: Create) -> None:
-    environment = create("Hanging").wait_until_ready(timeout=40)
+    environment = create("Hanging").wait_until_ready(timeout=90)
     with environment.connect(request_timeout_seconds=1.0) as env:
         env.reset(seed=1)
         env.step(0)
@@ -194,7 +194,7 @@ def test_a_hang_in_a_step_ends_with_the_callers_patience(create: Create) -> None
 def test_failures_of_the_environment_are_outcomes_of_an_evaluation_never_scores(
     create: Create,
 ) -> None:
-    environment = create("Crashing").wait_until_ready(timeout=40)
+    environment = create("Crashing").wait_until_ready(timeout=90)
     env = environment.connect()
     result = rlmesh.run(rlmesh.Model(lambda _: 1), env, seeds=[1, 2], close_env=True)
     assert [str(episode.outcome) for episode in result.episodes] == ["env_error", "env_error"]
@@ -281,7 +281,7 @@ def test_a_body_that_is_not_a_json_object_is_told_so(
 def test_a_typo_in_a_training_config_is_refused_with_the_nearest_key(
     client: Client, create: Create, rleaas: Commands
 ) -> None:
-    environment = create("Line").wait_until_ready(timeout=40)
+    environment = create("Line").wait_until_ready(timeout=90)
     with pytest.raises((ConfigurationError, InvalidRequestError), match="learning_rat") as caught:
         client.TrainingJob.run(
             environment_name=environment.name, algorithm="PPO", config={"learning_rat": 0.1}
@@ -311,7 +311,7 @@ def test_a_typo_in_a_training_config_is_refused_with_the_nearest_key(
 def test_what_cannot_be_trained_is_refused_before_a_job_exists(
     client: Client, create: Create, algorithm: str, config: dict[str, object]
 ) -> None:
-    environment = create("Line").wait_until_ready(timeout=40)
+    environment = create("Line").wait_until_ready(timeout=90)
     before = len(client.TrainingJob.list())
     with pytest.raises((ConfigurationError, InvalidRequestError)) as caught:
         client.TrainingJob.run(

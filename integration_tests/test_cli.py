@@ -26,6 +26,8 @@ ALL_COMMANDS = (
     *(("eval", verb) for verb in ("run", "report", "list")),
 )
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
 
 @pytest.mark.parametrize("command", ALL_COMMANDS, ids=" ".join)
 def test_every_command_explains_itself(rleaas: Commands, command: tuple[str, ...]) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rleaas import Client, EnvironmentResource
     from rleaas._drivers.blocking import Blocking
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+
 
 @pytest.fixture
 def line(
@@ -25,7 +27,7 @@ def line(
         f"Line-{request.node.name}",
         source="python://worlds:changing",
         kwargs={"path": str(tmp_path / "line.json")},
-    ).wait_until_ready(timeout=40)
+    ).wait_until_ready(timeout=90)
 
 
 def change_behind_the_name(
@@ -53,9 +55,9 @@ def test_one_identity_is_carried_by_job_checkpoint_evaluation_and_local_run(
     assert identity is not None
     job = client.TrainingJob.run(
         environment_name=line.name, algorithm="PPO", config={**quick_ppo, "episodes": 4}
-    ).wait_until_complete(timeout=50, poll_interval=0.1)
+    ).wait_until_complete(timeout=90, poll_interval=0.1)
     checkpoint = job.get_best_checkpoint()
-    report = client.Evaluation.run(checkpoint.id, seeds=[1, 2]).wait_until_complete(timeout=40)
+    report = client.Evaluation.run(checkpoint.id, seeds=[1, 2]).wait_until_complete(timeout=90)
     local = rlmesh.run(checkpoint.load(), f"rleaas://{line.name}", seeds=[1, 2])
     assert job.record.identity == identity
     assert checkpoint.identity == identity
@@ -100,7 +102,7 @@ def test_a_changed_environment_fails_a_training_job_with_the_reason(
         environment_name=line.name, algorithm="PPO", config={**quick_ppo, "episodes": 4}
     )
     with pytest.raises(TrainingJobFailed, match="action_space"):
-        job.wait_until_complete(timeout=50, poll_interval=0.1)
+        job.wait_until_complete(timeout=90, poll_interval=0.1)
     assert job.list_checkpoints() == []
 
 
@@ -111,7 +113,7 @@ def test_registering_the_change_makes_a_version_with_an_identity_of_its_own(
     other.write_text(json.dumps({"width": 2.0}))
     second = client.Environment.create(
         line.name, source="python://worlds:changing", kwargs={"path": str(other)}
-    ).wait_until_ready(timeout=40)
+    ).wait_until_ready(timeout=90)
     assert second.version == (line.version or 0) + 1
 
     seen: dict[int | None, str] = {}

@@ -82,3 +82,6 @@ class Pushing(Line):
     def __init__(self) -> None:
         super().__init__()
         self.action_space = spaces.Box(-1, 1, (2,), np.float32)
+
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        return super().step(action.sum())

@@ -146,6 +146,7 @@ def http_from_error(error: Error) -> tuple[int, dict[str, object]]:
     if isinstance(error, EnvironmentFailed):
         body["kind"] = "environment"
         body["ref"] = error.ref
+        body["reason"] = error.reason
     if error.hint:
         body["hint"] = error.hint
     if error.request_id:

@@ -151,7 +151,10 @@ def _api_error(request: Request, reply: Reply) -> RLEaaSError:
 
 
 def _environment_failed(error: RLEaaSAPIError) -> EnvironmentFailed:
-    told = cast("Mapping[str, object]", error.body) if isinstance(error.body, Mapping) else {}
+    body = error.body
+    told: Mapping[str, object] = (
+        cast("Mapping[str, object]", body) if isinstance(body, Mapping) else {}
+    )
     return EnvironmentFailed(
         str(told.get("ref") or ""),
         str(told.get("reason") or error.detail),
