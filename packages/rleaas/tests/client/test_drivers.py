@@ -76,6 +76,18 @@ async def test_awaiting_a_method_is_awaited_and_so_are_those_of_its_handle() -> 
     assert [request.url.path for request in answers.asked] == ["/v1/api/environments/E"] * 2
 
 
+@pytest.mark.anyio
+async def test_an_application_in_memory_is_a_platform() -> None:
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        body = b'{"version": "%s"}' % scope["path"].encode()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+    transport = httpx.ASGITransport(application)
+    async with AsyncClient(base_url="http://app", transport=transport) as client:
+        assert (await client.ping()).version == "/api"
+
+
 def test_methods_say_what_they_are_to_tools() -> None:
     with scripted(environment()) as client:
         get = client.Environment.get

@@ -1,5 +1,6 @@
 import pytest
 from rlcore import (
+    EnvironmentFailed,
     EnvironmentNotFound,
     NotFoundError,
     ServerFailure,
@@ -117,3 +118,12 @@ def test_a_proxy_s_error_page_keeps_its_status() -> None:
     assert isinstance(found, ServerFailure)
     assert found.status_code == 502
     assert "Bad gateway" in found.detail
+
+
+def test_an_environment_that_does_not_come_up_is_said_with_its_reason() -> None:
+    body = {"detail": "Environment 'E' failed", "code": "environment_failed", "ref": "E"}
+
+    found = failure(ASKED, reply({**body, "reason": "no gym id 'X-v1'"}, 409))
+
+    assert isinstance(found, EnvironmentFailed)
+    assert (found.ref, found.reason) == ("E", "no gym id 'X-v1'")

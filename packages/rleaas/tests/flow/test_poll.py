@@ -155,11 +155,12 @@ def test_progress_can_be_switched_off() -> None:
 
 
 def test_looks_begin_quickly_and_slow_down() -> None:
-    talk = play([*[state("running")] * 30, state("completed")], timeout=None, interval=None)
+    talk = play([*[state("running")] * 150, state("completed")], timeout=None, interval=None)
 
-    assert talk.pauses[0] == 0.25
+    assert talk.pauses[:20] == [0.25] * 20
     assert talk.pauses == sorted(talk.pauses)
-    assert talk.pauses[-1] == 5
+    assert talk.pauses[40] == pytest.approx(0.05 * sum(talk.pauses[:40]))
+    assert talk.pauses[-1] == 10
 
 
 @pytest.mark.parametrize("timeout", [-1, float("nan"), float("inf")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -18,8 +18,10 @@ R = TypeVar("R")
 OUTAGE_TOLERATED = 60.0
 """How long a wait that once got an answer goes on while the platform gives none."""
 
-FIRST_INTERVAL = 0.25
-INTERVAL_GROWTH = 1.3
+SHORTEST_INTERVAL = 0.25
+LONGEST_INTERVAL = 10.0
+INTERVAL_SHARE = 0.05
+"""A look this share of the time so far later makes no wait longer by more than that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +35,7 @@ class Wait(Generic[R]):
         status: the record's status, for messages.
         describe: how far it is, for a person.
         timeout: seconds; None waits as long as it takes.
-        interval: seconds between two looks; None begins quickly and slows down to `slowest`.
-        slowest: the longest of the intervals chosen here.
+        interval: seconds between two looks; None lets it grow with the time waited so far.
         seen: called with every record; what it raises ends the wait.
         progress: True shows progress always, False never, None where a person watches.
     """
@@ -46,7 +47,6 @@ class Wait(Generic[R]):
     describe: Callable[[R], str]
     timeout: float | None
     interval: float | None
-    slowest: float = 5.0
     seen: Callable[[R], object] | None = None
     progress: bool | None = None
 
@@ -61,7 +61,6 @@ def wait(goal: Wait[R], context: Context) -> Flow[R]:
     _check(goal)
     started = context.clock()
     deadline = Deadline.after(goal.timeout, clock=context.clock)
-    intervals = _intervals(goal)
     outage: float | None = None
     record: R | None = None
     while True:
@@ -90,7 +89,8 @@ def wait(goal: Wait[R], context: Context) -> Flow[R]:
                 return record
             if last_chance or deadline.expired():
                 raise _timeout(goal, record)
-        yield from pause(deadline.at_most(next(intervals)))
+        interval = _interval(goal.interval, context.clock() - started)
+        yield from pause(deadline.at_most(interval))
 
 
 def _check(goal: Wait[R]) -> None:
@@ -109,12 +109,10 @@ def _check(goal: Wait[R]) -> None:
             )
 
 
-def _intervals(goal: Wait[R]) -> Iterator[float]:
-    interval = FIRST_INTERVAL if goal.interval is None else goal.interval
-    while True:
-        yield interval
-        if goal.interval is None:
-            interval = min(goal.slowest, interval * INTERVAL_GROWTH)
+def _interval(asked: float | None, waited: float) -> float:
+    if asked is not None:
+        return asked
+    return min(LONGEST_INTERVAL, max(SHORTEST_INTERVAL, waited * INTERVAL_SHARE))
 
 
 def _timeout(goal: Wait[R], record: R) -> PlatformTimeout:

@@ -131,7 +131,8 @@ class EnvironmentResource(Handle[D, Environment]):
 
         Args:
             timeout: seconds; None waits as long as it takes.
-            poll_interval: seconds between two looks; by default a quarter at first, then longer.
+            poll_interval: seconds between two looks; by default a quarter, and more as it takes
+                longer.
             on_progress: called with every record; what it raises ends the wait.
             progress: show a line on stderr; by default where a person watches it.
 
@@ -159,7 +160,6 @@ class EnvironmentResource(Handle[D, Environment]):
                 describe=lambda record: record.status,
                 timeout=timeout,
                 interval=poll_interval,
-                slowest=3.0,
                 seen=on_progress,
                 progress=progress,
             ),

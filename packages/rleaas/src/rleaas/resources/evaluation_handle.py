@@ -99,7 +99,8 @@ class EvaluationJobResource(Handle[D, Evaluation]):
 
         Args:
             timeout: seconds; None waits as long as it takes.
-            poll_interval: seconds between two looks; by default a quarter at first, then longer.
+            poll_interval: seconds between two looks; by default a quarter, and more as it takes
+                longer.
             on_progress: called with every record; what it raises ends the wait.
             progress: show a line on stderr; by default where a person watches it.
 

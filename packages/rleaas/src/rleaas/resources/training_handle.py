@@ -155,7 +155,8 @@ class TrainingJobResource(Handle[D, TrainingJob]):
 
         Args:
             timeout: seconds; None waits as long as it takes.
-            poll_interval: seconds between two looks; by default a quarter at first, then longer.
+            poll_interval: seconds between two looks; by default a quarter, and more as it takes
+                longer.
             on_progress: called with what `get_metrics` returns at every look, the last one too;
                 what it raises ends the wait.
             progress: show a line on stderr; by default where a person watches it.
