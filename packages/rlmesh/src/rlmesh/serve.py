@@ -24,6 +24,7 @@ from rlmesh.server.sources import load_factory
 
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 PARENT_GLANCE_SECONDS = 0.5
+SIGNAL_GLANCE_SECONDS = 0.1
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
@@ -104,8 +105,8 @@ def serve(command: Command) -> int:
     received: list[int] = []
 
     def on_signal(number: int, _: FrameType | None) -> None:
+        # Setting the event here could deadlock: this runs inside the wait below, which locks it.
         received.append(number)
-        stop.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
@@ -117,7 +118,9 @@ def serve(command: Command) -> int:
     sys.stdout.flush()
     if command.ready_fd is not None:
         _announce(command.ready_fd, server.address)
-    stop.wait()
+    # A signal that comes just before a wait does not end it: an endless one would miss it.
+    while not (received or stop.wait(SIGNAL_GLANCE_SECONDS)):
+        pass
     server.shutdown()
     return INTERRUPTED if signal.SIGINT in received else 0
 
@@ -141,6 +144,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--shared", action="store_true", help="one environment for all clients")
     parser.add_argument("--max-sessions", type=int, default=MAX_SESSIONS)
     parser.add_argument("--idle-timeout", type=float, help="stop after so many idle seconds")
+    parser.add_argument(
+        "--drain-timeout", type=float, help="how long a stop waits for running steps (5 s)"
+    )
     parser.add_argument("--workflow-edition", help="the edition the environment was written for")
     parser.add_argument(
         "--allow-remote-shutdown", action="store_true", help="let clients stop the server"
@@ -170,6 +176,7 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         options = ServeOptions(
             allow_remote_shutdown=arguments.allow_remote_shutdown,
             idle_timeout_seconds=arguments.idle_timeout,
+            drain_timeout_seconds=arguments.drain_timeout,
             max_sessions=arguments.max_sessions,
             workflow_edition=arguments.workflow_edition,
         )

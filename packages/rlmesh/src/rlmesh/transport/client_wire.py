@@ -12,7 +12,6 @@ from rlcore import ProtocolException
 from rlmesh.codec.metadata import decode_meta, encode_meta
 from rlmesh.protocol.faults import Fault
 from rlmesh.wire.env.v1 import env_pb2
-from rlmesh.wire.spaces.v1 import spaces_pb2
 
 
 class FaultReceived(Exception):
@@ -62,12 +61,13 @@ def write_step(
     request_id: str, leaves: Sequence[bytes], *, timeout_ms: int, episode_id: str
 ) -> bytes:
     """Return a step as bytes."""
-    step = env_pb2.StepRequest(
-        action=spaces_pb2.SpaceValue(leaves=leaves),
-        timeout_ms=timeout_ms,
-        episode_ids=(episode_id,),
-    )
-    return env_pb2.JoinRequest(step=step, request_id=request_id).SerializeToString()
+    message = env_pb2.JoinRequest(request_id=request_id)
+    step = message.step  # filled in place: messages given to constructors are copied
+    step.action.SetInParent()  # a space without leaves still has values
+    step.action.leaves.extend(leaves)
+    step.timeout_ms = timeout_ms
+    step.episode_ids.append(episode_id)
+    return message.SerializeToString()
 
 
 def write_render(request_id: str, lane: int, *, timeout_ms: int) -> bytes:

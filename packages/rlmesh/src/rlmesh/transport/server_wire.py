@@ -15,6 +15,10 @@ from rlmesh.protocol.faults import Fault
 from rlmesh.wire.env.v1 import env_pb2
 from rlmesh.wire.spaces.v1 import spaces_pb2
 
+# Most steps say nothing: these two stand for that, and are never changed.
+_NO_INFOS = spaces_pb2.MetaMap()
+_NOTHING_ODD: list[str] = []
+
 Kind = Literal["reset", "step", "render", "close", "configure", ""]
 
 
@@ -101,14 +105,17 @@ def read_request(data: bytes) -> Request:
 def write_step(request_id: str, answer: StepAnswer, timing: Timing) -> tuple[bytes, list[str]]:
     """Return a step's reply as bytes, and the info keys whose values had to be simplified."""
     infos, odd = _infos(answer.info)
-    step = env_pb2.StepResponse(
-        observation=spaces_pb2.SpaceValue(leaves=answer.leaves),
-        rewards=(answer.reward,),
-        terminated_mask=b"\1" if answer.terminated else b"\0",
-        truncated_mask=b"\1" if answer.truncated else b"\0",
-        infos=infos,
-        env_indices=answer.lanes,
-    )
+    message = env_pb2.JoinResponse()
+    step = message.step  # filled in place: messages given to constructors are copied
+    step.observation.SetInParent()  # a space without leaves still has values
+    step.observation.leaves.extend(answer.leaves)
+    step.rewards.append(answer.reward)
+    step.terminated_mask = b"\1" if answer.terminated else b"\0"
+    step.truncated_mask = b"\1" if answer.truncated else b"\0"
+    if infos is not None:
+        step.infos.CopyFrom(infos)
+    if answer.lanes:
+        step.env_indices.extend(answer.lanes)
     for episode in answer.cut_off:
         _write_episode(step.completed_episodes.add(), episode)
     if answer.finished is not None:
@@ -116,7 +123,7 @@ def write_step(request_id: str, answer: StepAnswer, timing: Timing) -> tuple[byt
         _write_episode(record, answer.finished)
         if infos is not None:
             record.final_info.CopyFrom(infos)
-    return _reply(env_pb2.JoinResponse(step=step), request_id, timing), odd
+    return _reply(message, request_id, timing), odd
 
 
 def write_reset(
@@ -169,7 +176,7 @@ def write_fault(
 def _infos(info: Mapping[str, object] | None) -> tuple[spaces_pb2.MetaMap | None, list[str]]:
     if info is None:
         return None, []
-    return encode_meta_lenient(info)
+    return encode_meta_lenient(info) if info else (_NO_INFOS, _NOTHING_ODD)
 
 
 def _write_episode(record: env_pb2.EpisodeMetadata, episode: Episode) -> None:

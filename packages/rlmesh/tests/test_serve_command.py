@@ -1,0 +1,226 @@
+"""`python -m rlmesh.serve` as another program starts it: a real process, real signals."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from rlcore import ConfigurationError
+from rlmesh.numpy import RemoteEnv
+from rlmesh.serve import make_parser, read_command
+from rlmesh.server.sources import load_factory
+
+MODULE = """
+import gymnasium
+
+class Made(gymnasium.Wrapper):
+    def __init__(self, gravity=9.8):
+        super().__init__(gymnasium.make("CartPole-v1"))
+        self.unwrapped.gravity = gravity
+
+class Factory:
+    def make(self, gravity=9.8):
+        return Made(gravity)
+
+class Hangs(Made):
+    def step(self, action):
+        import time
+        print("stepping", flush=True)
+        time.sleep(60)
+
+factory = Factory()
+number = 7
+
+def broken():
+    raise RuntimeError("no simulator here")
+"""
+
+Start = Callable[..., tuple[subprocess.Popen[str], str]]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="rlm-") as made:
+        (Path(made) / "worlds_for_serve.py").write_text(MODULE)
+        yield Path(made)
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Start]:
+    """Start a server and return it with the address that it announced."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def run(*arguments: str, **environ: str) -> tuple[subprocess.Popen[str], str]:
+        reading, writing = os.pipe()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rlmesh.serve", *arguments, "--ready-fd", str(writing)],
+            cwd=folder,
+            pass_fds=[writing],
+            env={**os.environ, **environ},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        processes.append(process)
+        os.close(writing)
+        with os.fdopen(reading) as ready:
+            assert select.select([ready], [], [], 30)[0]
+            return process, ready.readline().strip()
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def fails(folder: Path, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "rlmesh.serve", *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.stdout == ""
+    return done.returncode, done.stderr.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "CartPole-v1",
+        "gym://CartPole-v1",
+        "worlds_for_serve:Made",
+        "python://worlds_for_serve:factory",
+        "worlds_for_serve:Factory",
+    ],
+)
+def test_a_source_is_served_until_sigterm(start: Start, source: str) -> None:
+    process, address = start(source, "--address", "127.0.0.1:0")
+    with RemoteEnv(address) as first, RemoteEnv(address) as second:
+        first.reset(seed=1)
+        second.reset(seed=1)
+        assert first.step(0)[0].tolist() == second.step(0)[0].tolist()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+
+
+def test_variables_say_where_with_what_and_for_whom(start: Start, folder: Path) -> None:
+    place = f"unix://{folder}/env.sock"
+    process, address = start(
+        "--env",
+        "worlds_for_serve:Made",
+        RLMESH_ADDRESS=place,
+        RLMESH_MAKE_KWARGS='{"gravity": 0.0}',
+        RLMESH_TOKEN="open sesame",
+    )
+    assert address == place
+    with RemoteEnv(address, token="open sesame") as env:
+        env.reset(seed=1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 130
+    assert not (folder / "env.sock").exists()
+
+
+def test_a_hanging_environment_does_not_keep_the_process(start: Start) -> None:
+    process, address = start(
+        "worlds_for_serve:Hangs", "--address", "127.0.0.1:0", "--drain-timeout", "0.2"
+    )
+    env = RemoteEnv(address, request_timeout_seconds=0.5)
+    env.reset()
+    with pytest.raises(TimeoutError):
+        env.step(0)
+    env.close()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=20) == 1
+    assert process.stderr is not None
+    assert "error: 1 session(s)" in process.stderr.read()
+
+
+def test_the_server_ends_with_its_parent(folder: Path) -> None:
+    program = (
+        "import subprocess, sys\n"
+        "command = [sys.executable, '-m', 'rlmesh.serve', 'CartPole-v1', '--exit-with-parent']\n"
+        "command += ['--address', '127.0.0.1:0']\n"
+        "child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)\n"
+        "print(child.stdout.readline().split()[-1], flush=True)\n"
+        "print(child.pid, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    assert parent.stdin is not None
+    address = parent.stdout.readline().strip()
+    child = int(parent.stdout.readline())
+    with RemoteEnv(address) as env:
+        env.reset()
+    descriptor = os.pidfd_open(child)
+    parent.kill()
+    parent.wait()
+    parent.stdin.close()
+    parent.stdout.close()
+    assert select.select([descriptor], [], [], 20)[0], "the server outlived its parent"
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["CartPol-v1"], 1, "error: gymnasium has no environment 'CartPol-v1'"),
+        (["gym://no such id"], 1, "error: gymnasium has no environment 'no such id'"),
+        (["worlds_for_serve:broken"], 1, "RuntimeError: no simulator here"),
+        (["worlds_for_serve:nothing"], 1, "has no attribute 'nothing'"),
+        (["worlds_for_serve:number"], 1, "makes no environment"),
+        (["no_such_module:x"], 1, "No module named 'no_such_module'"),
+        (["CartPole-v1", "--address", "0.0.0.0:0"], 1, "error: tcp://0.0.0.0:0 can be reached"),
+        (["CartPole-v1", "--address", "nowhere"], 1, "error: 'nowhere' is not a host and a port"),
+        (["CartPole-v1", "--kwargs-json", '{"nosuch": 1}'], 1, "nosuch"),
+        ([], 2, "name one environment"),
+        (["a", "--env", "b"], 2, "name one environment"),
+        (["CartPole-v1", "--kwargs-json", "{"], 2, "are not JSON"),
+        (["CartPole-v1", "--kwargs-json", "[]"], 2, "not a JSON object"),
+        (["CartPole-v1", "--address", "a:1", "--port", "1"], 2, "--address is given beside"),
+        (["CartPole-v1", "--max-sessions", "0"], 2, "max_sessions is 0"),
+    ],
+)
+def test_what_cannot_be_served_is_one_line_and_an_exit_code(
+    folder: Path, arguments: list[str], code: int, words: str
+) -> None:
+    found, line = fails(folder, *arguments)
+    assert found == code
+    assert words in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "address"),
+    [
+        ([], {}, "127.0.0.1:50051"),
+        ([], {"RLMESH_PORT": "7"}, "127.0.0.1:7"),
+        ([], {"RLMESH_ADDRESS": "tcp://h:1", "RLMESH_PORT": "7"}, "tcp://h:1"),
+        (["--port", "0"], {"RLMESH_ADDRESS": "tcp://h:1"}, "127.0.0.1:0"),
+        (["--host", "::1"], {}, "[::1]:50051"),
+        (["--address", "unix:///x"], {"RLMESH_ADDRESS": "tcp://h:1"}, "unix:///x"),
+    ],
+)
+def test_where_to_serve_is_argument_over_variable_over_default(
+    arguments: list[str], environ: dict[str, str], address: str
+) -> None:
+    parsed = make_parser().parse_args(["CartPole-v1", *arguments])
+    assert read_command(parsed, environ).address == address
+
+
+def test_an_id_of_gymnasium_is_looked_up_when_it_is_made() -> None:
+    factory = load_factory("NoSuchEnv-v0")
+    with pytest.raises(ConfigurationError) as caught:
+        factory()
+    assert caught.value.code == "unknown_environment"
