@@ -192,7 +192,7 @@ def start(mesh: FakeMesh, tmp_path: Path) -> Iterator[Start]:
     ) -> Running:
         def make_state(settings: ServerSettings) -> ServerState:
             if real:
-                return ServerState(settings, patience=IMPATIENT)
+                return ServerState(settings)
             return ServerState(
                 settings,
                 launcher=mesh,
