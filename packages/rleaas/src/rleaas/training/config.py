@@ -6,13 +6,13 @@ anything.
 
 from __future__ import annotations
 
-import difflib
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import cast
 
 from rlcore import ConfigurationError
+
+from rleaas.training import config_rules as rules
 
 SUPPORTED_ALGORITHMS = ("GRPO", "PPO", "SAC", "DQN", "A2C", "A3C", "TD3", "DDPG", "SLM")
 """Every algorithm name a client may send."""
@@ -27,6 +27,7 @@ PPO_CHECKPOINT_INTERVAL = 100
 
 POLICIES = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy")
 SCHEDULES = ("constant", "linear")
+_QUOTA_KEYS = ("max_wall_seconds", "max_timesteps")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,16 +113,16 @@ def validate_training_config(
             nearest valid one, for an algorithm that is not built with code `algorithm_unavailable`.
     """
     name = validate_algorithm(algorithm)
-    episodes = positive_int("num_episodes", num_episodes)
-    steps = positive_int("max_steps", max_steps)
-    given = dict(_mapping("config", config if config is not None else {}))
+    episodes = rules.positive_int("num_episodes", num_episodes)
+    steps = rules.positive_int("max_steps", max_steps)
+    given = dict(rules.mapping("config", config if config is not None else {}))
     _settle_repeated(given, name, episodes, steps)
     values: dict[str, object] = {}
     for key, value in given.items():
         if key in _UNAVAILABLE:
             _refuse_unavailable(key, value)
         elif key not in _KEYS:
-            raise _unknown(key, "config", (*_KEYS, *_REPEATED))
+            raise rules.unknown(key, "config", (*_KEYS, *_REPEATED))
         elif value is not None:
             values[key] = _KEYS[key](key, value)
     checked = TrainingConfig(
@@ -141,7 +142,7 @@ def validate_algorithm(algorithm: object) -> str:
         ConfigurationError: unknown, or known but not built (code `algorithm_unavailable`).
     """
     if not isinstance(algorithm, str):
-        raise _bad("algorithm", algorithm, "must be a string")
+        raise rules.bad("algorithm", algorithm, "must be a string")
     name = algorithm.strip().upper()
     if name not in SUPPORTED_ALGORITHMS:
         raise ConfigurationError(
@@ -158,41 +159,32 @@ def validate_algorithm(algorithm: object) -> str:
     return name
 
 
-def positive_int(key: str, value: object) -> int:
-    """`value`, if it is an int above 0 (a bool is none).
-
-    Raises:
-        ConfigurationError: naming `key`.
-    """
-    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-        raise _bad(key, value, "must be an integer above 0")
-    return value
-
-
 def validate_simulation(value: object) -> Simulation:
     """A checked `simulation` object.
 
     Raises:
         ConfigurationError: naming the field, as `simulation.seed`.
     """
-    given = dict(_mapping("simulation", value))
+    given = dict(rules.mapping("simulation", value))
     speed = given.pop("speed", None)
     seed = given.pop("seed", None)
     settings = given.pop("episode_settings", None)
     episodes = steps = None
     if settings is not None:
-        inner = dict(_mapping("simulation.episode_settings", settings))
+        inner = dict(rules.mapping("simulation.episode_settings", settings))
         if "num_episodes" in inner:
-            episodes = positive_int(
+            episodes = rules.positive_int(
                 "simulation.episode_settings.num_episodes", inner.pop("num_episodes")
             )
         if "max_steps" in inner:
-            steps = positive_int("simulation.episode_settings.max_steps", inner.pop("max_steps"))
+            steps = rules.positive_int(
+                "simulation.episode_settings.max_steps", inner.pop("max_steps")
+            )
         if inner and episodes is None and steps is None:
             given["episode_settings"] = inner
     return Simulation(
-        speed=None if speed is None else _above_zero("simulation.speed", speed),
-        seed=None if seed is None else _seed("simulation.seed", seed),
+        speed=None if speed is None else rules.above_zero("simulation.speed", speed),
+        seed=None if seed is None else rules.seed("simulation.seed", seed),
         num_episodes=episodes,
         max_steps=steps,
         extra=given or None,
@@ -214,122 +206,17 @@ def _simulation_object(simulation: Simulation) -> dict[str, object]:
     return out
 
 
-def _bad(key: str, value: object, rule: str) -> ConfigurationError:
-    return ConfigurationError(f"{key} {rule}, got {value!r}", code="invalid_training_config")
-
-
-def _unknown(key: str, where: str, valid: Sequence[str]) -> ConfigurationError:
-    near = difflib.get_close_matches(str(key), valid, n=1, cutoff=0.5)
-    hint = f"Did you mean {near[0]!r}?" if near else f"Valid keys: {', '.join(sorted(valid))}"
-    return ConfigurationError(
-        f"unknown key {key!r} in {where}", code="unknown_config_key", hint=hint
-    )
-
-
-def _mapping(key: str, value: object) -> Mapping[str, object]:
-    if not isinstance(value, Mapping):
-        raise _bad(key, value, "must be an object")
-    return cast("Mapping[str, object]", value)
-
-
-def _number(key: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _bad(key, value, "must be a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        raise _bad(key, value, "must fit a floating-point number") from None
-    if not math.isfinite(number):
-        raise _bad(key, value, "must be a finite number")
-    return number
-
-
-def _above_zero(key: str, value: object) -> float:
-    number = _number(key, value)
-    if number <= 0:
-        raise _bad(key, value, "must be above 0")
-    return number
-
-
-def _at_least_zero(key: str, value: object) -> float:
-    number = _number(key, value)
-    if number < 0:
-        raise _bad(key, value, "must be at least 0")
-    return number
-
-
-def _fraction(key: str, value: object) -> float:
-    number = _number(key, value)
-    if not 0 <= number <= 1:
-        raise _bad(key, value, "must be between 0 and 1")
-    return number
-
-
-def _positive_fraction(key: str, value: object) -> float:
-    number = _fraction(key, value)
-    if number == 0:
-        raise _bad(key, value, "must be above 0")
-    return number
-
-
-def _seed(key: str, value: object) -> int:
-    # numpy's legacy seeding, which stable-baselines3 calls, takes 32 bits.
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**32:
-        raise _bad(key, value, "must be an integer from 0 to 2**32 - 1")
-    return value
-
-
-def _batch_size(key: str, value: object) -> int:
-    if positive_int(key, value) < 2:
-        # Advantages are normalised over a batch, which one sample cannot be.
-        raise _bad(key, value, "must be at least 2")
-    return cast("int", value)
-
-
-def _num_envs(key: str, value: object) -> int:
-    if positive_int(key, value) > 64:
-        raise _bad(key, value, "must be at most 64")
-    return cast("int", value)
-
-
-def _text(key: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise _bad(key, value, "must be a string")
-    return value
-
-
-def _one_of(choices: Sequence[str]) -> Callable[[str, object], str]:
-    def check(key: str, value: object) -> str:
-        if not isinstance(value, str) or value not in choices:
-            raise _bad(key, value, f"must be one of {', '.join(choices)}")
-        return value
-
-    return check
-
-
-def _net_arch(key: str, value: object) -> tuple[int, ...]:
-    widths = _sequence(value)
-    if not widths:
-        raise _bad(key, value, "must be a non-empty list of layer widths")
-    return tuple(positive_int(f"{key}[{i}]", width) for i, width in enumerate(widths))
-
-
-def _sequence(value: object) -> Sequence[object]:
-    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
-
-
 def _quota(key: str, value: object) -> ComputeQuota:
-    given = dict(_mapping(key, value))
-    rules = {"max_wall_seconds": _above_zero, "max_timesteps": positive_int}
+    given = rules.mapping(key, value)
     for name in given:
-        if name not in rules:
-            raise _unknown(name, key, tuple(rules))
-    seconds, steps = given.get("max_wall_seconds"), given.get("max_timesteps")
+        if name not in _QUOTA_KEYS:
+            raise rules.unknown(name, key, _QUOTA_KEYS)
+    seconds, steps = (given.get(name) for name in _QUOTA_KEYS)
     return ComputeQuota(
         max_wall_seconds=None
         if seconds is None
-        else _above_zero(f"{key}.max_wall_seconds", seconds),
-        max_timesteps=None if steps is None else positive_int(f"{key}.max_timesteps", steps),
+        else rules.above_zero(f"{key}.max_wall_seconds", seconds),
+        max_timesteps=None if steps is None else rules.positive_int(f"{key}.max_timesteps", steps),
     )
 
 
@@ -338,25 +225,25 @@ def _simulation(_key: str, value: object) -> Simulation:
 
 
 _KEYS: Mapping[str, Callable[[str, object], object]] = {
-    "learning_rate": _above_zero,
-    "learning_rate_schedule": _one_of(SCHEDULES),
-    "batch_size": _batch_size,
-    "n_steps": positive_int,
-    "n_epochs": positive_int,
-    "gamma": _fraction,
-    "gae_lambda": _fraction,
-    "ent_coef": _at_least_zero,
-    "vf_coef": _at_least_zero,
-    "max_grad_norm": _above_zero,
-    "clip_range": _positive_fraction,
-    "policy": _one_of(POLICIES),
-    "net_arch": _net_arch,
-    "num_envs": _num_envs,
-    "checkpoint_interval": positive_int,
-    "seed": _seed,
-    "target_reward": _number,
-    "total_timesteps": positive_int,
-    "description": _text,
+    "learning_rate": rules.above_zero,
+    "learning_rate_schedule": rules.one_of(SCHEDULES),
+    "batch_size": rules.batch_size,
+    "n_steps": rules.positive_int,
+    "n_epochs": rules.positive_int,
+    "gamma": rules.fraction,
+    "gae_lambda": rules.fraction,
+    "ent_coef": rules.at_least_zero,
+    "vf_coef": rules.at_least_zero,
+    "max_grad_norm": rules.above_zero,
+    "clip_range": rules.positive_fraction,
+    "policy": rules.one_of(POLICIES),
+    "net_arch": rules.net_arch,
+    "num_envs": rules.num_envs,
+    "checkpoint_interval": rules.positive_int,
+    "seed": rules.seed,
+    "target_reward": rules.number,
+    "total_timesteps": rules.positive_int,
+    "description": rules.text,
     "simulation": _simulation,
     "compute_quota": _quota,
 }
