@@ -32,8 +32,7 @@ from rleaas.cli.main import main
 from rlmesh.numpy import RemoteEnv
 
 if TYPE_CHECKING:
-    from rleaas import EnvironmentResource
-    from rleaas._drivers.blocking import Blocking
+    from rleaas import Blocking, EnvironmentResource
     from rleaas.server.local import LocalServer
 
     from integration_tests.conftest import Commands

@@ -11,8 +11,7 @@ from rlcore import AccessDenied, EnvironmentURI, IdentityError, TrainingJobFaile
 from rlmesh.numpy import RemoteEnv
 
 if TYPE_CHECKING:
-    from rleaas import Client, EnvironmentResource
-    from rleaas._drivers.blocking import Blocking
+    from rleaas import Blocking, Client, EnvironmentResource
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 

@@ -13,8 +13,7 @@ from rlcore import ConflictError, TrainingJobCancelled, TrainingJobFailed
 from rleaas import Client
 
 if TYPE_CHECKING:
-    from rleaas import EnvironmentResource, TrainingJobResource
-    from rleaas._drivers.blocking import Blocking
+    from rleaas import Blocking, EnvironmentResource, TrainingJobResource
 
     from integration_tests.conftest import Processes
 

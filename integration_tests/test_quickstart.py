@@ -3,14 +3,19 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from rlcore import TrainingJobCancelled
 from rleaas.cli.main import main
 
 if TYPE_CHECKING:
+    from rleaas import Client
+    from rleaas.server.local import LocalServer
+
     from integration_tests.conftest import Processes
 
 QUICKSTART = ("-m", "rleaas.cli.main", "quickstart")
@@ -61,46 +66,88 @@ def test_it_can_be_run_again_in_the_same_folder_and_speaks_json(
         assert "Compare, episode by episode" in told.err
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(120)
-@pytest.mark.parametrize(
-    "moment", ["Start a server", "Register", "Train PPO", "training ", "Evaluate", "Run it here"]
+MOMENTS = (
+    ("Start a server", "1500"),
+    ("Register", "1500"),
+    ("Train PPO", "1500"),
+    ("training: ", "1500"),
+    ("Evaluate", "10"),
+    ("Run it here", "10"),
 )
-@pytest.mark.parametrize("to_group", [True, False], ids=["terminal", "kill"])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(("moment", "episodes"), MOMENTS, ids=[moment for moment, _ in MOMENTS])
 def test_an_interrupt_at_any_moment_leaves_no_process(
     moment: str,
-    to_group: bool,
+    episodes: str,
     tmp_path: Path,
     processes: Processes,
     eventually: Callable[..., None],
 ) -> None:
-    quickstart = processes.spawn(
-        *("-u", *QUICKSTART, "--out", str(tmp_path), "--seeds", "50", "--episodes", "250"),
-    )
-    assert quickstart.stdout is not None
-    said = ""
-    while moment not in said:
-        line = quickstart.stdout.readline()
-        assert line, f"it ended before {moment!r}, having said {said!r}"
-        said += line
-    # Ctrl-C in a terminal goes to the whole foreground group, `kill` to one process.
-    (os.killpg if to_group else os.kill)(quickstart.pid, signal.SIGINT)
-    rest = quickstart.stdout.read()
-    assert quickstart.wait(timeout=30) == 130, said + rest
-    assert "error: interrupted" in rest
-    assert "Traceback" not in rest
+    quickstart = processes.spawn("-u", *QUICKSTART, "--out", str(tmp_path), "--episodes", episodes)
+    said = read_until(moment, quickstart)
+    # Ctrl-C in a terminal goes to the whole foreground group.
+    os.killpg(quickstart.pid, signal.SIGINT)
+    ends_interrupted(quickstart, said)
     eventually(lambda: not processes.marked(), "every process is gone", seconds=5)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_being_told_to_end_cleans_up_as_an_interrupt_does(
+    number: signal.Signals, tmp_path: Path, processes: Processes, eventually: Callable[..., None]
+) -> None:
+    quickstart = processes.spawn("-u", *QUICKSTART, "--out", str(tmp_path))
+    said = read_until("Train PPO", quickstart)
+    quickstart.send_signal(number)
+    ends_interrupted(quickstart, said)
+    eventually(lambda: not processes.marked(), "every process is gone", seconds=5)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_an_interrupted_quickstart_cancels_its_job_on_a_server_that_goes_on(
+    tmp_path: Path, processes: Processes, server: LocalServer, client: Client
+) -> None:
+    quickstart = processes.spawn(
+        *("-u", *QUICKSTART, "--out", str(tmp_path), "--base-url", server.url)
+    )
+    said = read_until("training: ", quickstart)
+    (job,) = client.TrainingJob.list(status="running")
+    quickstart.send_signal(signal.SIGINT)
+    ends_interrupted(quickstart, said)
+    with pytest.raises(TrainingJobCancelled):
+        job.wait_until_complete(timeout=30)
+
+
+def read_until(text: str, process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    said = ""
+    while text not in said:
+        line = process.stdout.readline()
+        assert line, f"it ended before {text!r}, having said {said!r}"
+        said += line
+    return said
+
+
+def ends_interrupted(process: subprocess.Popen[str], said: str) -> None:
+    assert process.stdout is not None
+    said += process.stdout.read()
+    assert process.wait(timeout=30) == 130, said
+    assert said.endswith("error: interrupted\n"), said
+    assert "Traceback" not in said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
 def test_a_killed_quickstart_takes_its_processes_with_it(
     tmp_path: Path, processes: Processes, eventually: Callable[..., None]
 ) -> None:
     quickstart = processes.spawn("-u", *QUICKSTART, "--out", str(tmp_path))
-    assert quickstart.stdout is not None
-    while "training " not in (line := quickstart.stdout.readline()):
-        assert line, "it ended before it trained"
+    read_until("training: ", quickstart)
     assert len(processes.marked()) > 1
     quickstart.kill()
     quickstart.wait(timeout=10)

@@ -39,9 +39,10 @@ class Curve:
         figure.plot_size(width, height)
         figure.theme("default" if colour else "colorless")
         figure.canvas("default")
-        figure.draw(figure.signal(steps, returns, marker="braille").lines())
+        thousands = [step / 1000 for step in steps]
+        figure.draw(figure.signal(thousands, returns, marker="braille").lines())
         figure.title(self.title)
-        figure.label("environment steps")
+        figure.label("thousand environment steps")
         drawn = str(figure.build())
         figure.clear()
         return drawn if colour else _without_escapes(drawn)

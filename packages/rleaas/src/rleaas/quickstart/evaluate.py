@@ -10,8 +10,7 @@ from rleaas.quickstart.shown import Shown
 if TYPE_CHECKING:
     from rlmesh import RunResult
 
-    from rleaas import CheckpointResource, Client
-    from rleaas._drivers.blocking import Blocking
+    from rleaas import Blocking, CheckpointResource, Client
     from rleaas.models import EvaluationReport
 
 EVALUATION_SECONDS = 300.0

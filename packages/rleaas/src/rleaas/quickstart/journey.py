@@ -13,12 +13,11 @@ from rleaas.quickstart.curve import Curve
 from rleaas.quickstart.evaluate import evaluate, run_locally
 from rleaas.quickstart.plan import Plan
 from rleaas.quickstart.report import Findings, agreement_grid, results_table
-from rleaas.quickstart.shown import Shown
+from rleaas.quickstart.shown import INDENT, Shown
 from rleaas.quickstart.train import learning_curve, register, train
 
 if TYPE_CHECKING:
-    from rleaas import Client, TrainingJobResource
-    from rleaas._drivers.blocking import Blocking
+    from rleaas import Blocking, Client, TrainingJobResource
 
 CURVE_WIDTH = 90
 
@@ -56,7 +55,7 @@ def travel(client: Client, plan: Plan, shown: Shown) -> Findings:
 
     shown.chapter("Compare, episode by episode")
     agreement = Agreement.between(platform.episodes, local.episodes)
-    shown.tell(agreement_grid(agreement, width=shown.console.width))
+    shown.tell(agreement_grid(agreement, width=shown.console.width - INDENT))
     findings = Findings(
         plan=plan,
         identity=identity,
@@ -69,7 +68,6 @@ def travel(client: Client, plan: Plan, shown: Shown) -> Findings:
         curve_png=png,
     )
     findings.save(plan.out / "report.json")
-    shown.console.print()
     shown.tell(results_table(findings))
     return findings
 
@@ -113,7 +111,7 @@ def _tell_training(job: TrainingJobResource[Blocking], plan: Plan, shown: Shown)
     reached = state.results.avg_reward
     shown.tell(
         f"{state.status}: mean return {reached:.1f} after {state.current_episode} episodes "
-        f"and {state.results.total_steps} steps, {state.results.wall_seconds:.0f} s"
+        f"and {state.results.total_steps:,} steps, {state.results.wall_seconds:.0f} s"
     )
     if reached is not None and reached < plan.good:
         shown.tell(f"not good yet: {plan.episodes} episodes were too few for {plan.good:g}")

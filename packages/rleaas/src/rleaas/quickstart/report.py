@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -71,8 +72,8 @@ class Findings:
 def results_table(findings: Findings) -> Table:
     """Return platform and local results side by side, with 95 % intervals."""
     platform, local = findings.platform, findings.local
-    table = Table(title="Results (95 % intervals)", title_justify="left", pad_edge=False)
-    for column in ("where", "episodes", "failed", "mean return", "success rate"):
+    table = Table(box=SIMPLE_HEAD, header_style="bold")
+    for column in ("95 % intervals", "scored", "failed", "mean return", "success rate"):
         table.add_column(column, no_wrap=True)
     table.add_row(
         "platform",

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -19,6 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 LINE_EVERY_SECONDS = 5.0
+INDENT = 3
 
 
 class Bar(Protocol):
@@ -49,9 +51,9 @@ class Shown:
         self.console.print(Text(f"{self._chapter}. {title}", style="bold cyan"))
 
     def tell(self, sentence: str | RenderableType) -> None:
-        """Say one thing of the current part."""
-        text = Text(f"   {sentence}") if isinstance(sentence, str) else sentence
-        self.console.print(text)
+        """Say one thing of the current part, or show it."""
+        text = Text(sentence) if isinstance(sentence, str) else sentence
+        self.console.print(Padding(text, (0, 0, 0, INDENT), expand=False))
 
     @contextmanager
     def bar(self, title: str, total: int) -> Generator[Bar]:

@@ -13,8 +13,7 @@ from rleaas.quickstart.plan import Plan
 from rleaas.quickstart.shown import Bar, Shown
 
 if TYPE_CHECKING:
-    from rleaas import Client, EnvironmentResource, TrainingJobResource
-    from rleaas._drivers.blocking import Blocking
+    from rleaas import Blocking, Client, EnvironmentResource, TrainingJobResource
 
 READY_SECONDS = 60.0
 TRAINING_SECONDS = 900.0
@@ -56,7 +55,7 @@ def train(client: Client, plan: Plan, shown: Shown) -> TrainingJobResource[Block
             "checkpoint_interval": max(1, plan.episodes // 10),
         },
     )
-    with cancelled_on_interrupt(job), shown.bar("training", plan.episodes) as bar:
+    with cancelled_on_interrupt(job), shown.bar("training: mean return", round(plan.good)) as bar:
         return job.wait_until_complete(
             timeout=TRAINING_SECONDS,
             poll_interval=POLL_SECONDS,
@@ -87,7 +86,8 @@ def learning_curve(job: TrainingJobResource[Blocking]) -> list[CurvePoint]:
 
 
 def _show(bar: Bar, metrics: dict[str, object]) -> None:
-    done = metrics.get("current_episode")
-    mean = metrics.get("avg_reward")
-    detail = f"mean return {mean:.1f}" if isinstance(mean, int | float) else "starting"
-    bar.show(done if isinstance(done, int) else 0, detail)
+    mean = metrics["avg_reward"]
+    if not isinstance(mean, int | float):
+        bar.show(0, "the worker is starting")
+        return
+    bar.show(max(0, round(mean)), f"after {metrics['current_episode']} episodes")

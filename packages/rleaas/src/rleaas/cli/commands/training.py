@@ -14,8 +14,7 @@ from rleaas.cli.console import print_facts, print_json, print_table, say, stderr
 from rleaas.cli.options import AsJson, BaseUrl, Key, ProfileName, connect
 
 if TYPE_CHECKING:
-    from rleaas import TrainingJobResource
-    from rleaas._drivers.blocking import Blocking
+    from rleaas import Blocking, TrainingJobResource
     from rleaas.models import TrainingJob
 
 app = typer.Typer(no_args_is_help=True, help="Start training jobs and follow them.")
