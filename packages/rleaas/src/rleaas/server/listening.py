@@ -1,5 +1,6 @@
 """A server that listens: its socket, its web server and its parts, started and stopped together."""
 
+import asyncio
 import errno
 import socket
 from collections.abc import Callable, Generator
@@ -18,6 +19,7 @@ MakeState = Callable[[ServerSettings], ServerState]
 
 _GRACE_SECONDS = 2
 _BACKLOG = 256
+_ROUNDS_TO_CLOSE = 3
 
 
 class Listening:
@@ -102,6 +104,11 @@ class _WebServer(uvicorn.Server):
         # Workers are told while they can still be heard.
         await run_in_threadpool(self.before_shutdown)
         await super().shutdown(sockets)
+        # What is still open after the grace period is dropped, not left to the loop's end.
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        for _ in range(_ROUNDS_TO_CLOSE):
+            await asyncio.sleep(0)
 
 
 def _bind(host: str, port: int) -> socket.socket:
