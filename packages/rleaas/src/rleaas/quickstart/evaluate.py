@@ -73,4 +73,5 @@ def run_locally(
             max_episode_steps=plan.max_steps,
             success_threshold=plan.good,
             on_episode=count,
+            progress=False,
         )
