@@ -31,6 +31,7 @@ CONFIGS = st.fixed_dictionaries(
         "checkpoint_interval": COUNTS,
         "seed": st.integers(0, 2**32 - 1),
         "target_reward": st.floats(-1e9, 1e9),
+        "average_over": st.integers(1, 1000),
         "total_timesteps": COUNTS,
         "description": st.text(),
         "simulation": st.fixed_dictionaries(

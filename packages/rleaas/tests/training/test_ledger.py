@@ -51,3 +51,14 @@ def test_before_the_first_episode_there_are_no_numbers() -> None:
     progress = ledger().progress()
 
     assert (progress.episode, progress.avg_reward, progress.episode_reward) == (0, None, None)
+
+
+def test_a_shorter_window_reaches_the_target_sooner() -> None:
+    book = EpisodeLedger(200, clock=lambda: 0.0, target_reward=10, average_over=3)
+    for reward in (0.0, 9.0, 10.0):
+        book.add(reward, 1, {})
+    assert not book.target_reached
+
+    book.add(11.0, 1, {})
+    assert book.target_reached
+    assert book.avg_reward == 10

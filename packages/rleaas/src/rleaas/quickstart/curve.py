@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Where training stood: steps taken so far, and the mean return of the last 100 episodes."""
+    """Where training stood: steps taken so far, and the running mean return."""
 
     timestep: int
     mean_return: float
@@ -59,7 +59,7 @@ class Curve:
         steps, returns = self._axes()
         figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
         axes = figure.add_subplot()
-        axes.plot(steps, returns, color="#2563eb", linewidth=1.8, label="last 100 episodes")
+        axes.plot(steps, returns, color="#2563eb", linewidth=1.8, label="running mean")
         axes.axhline(self.good, color="#16a34a", linestyle="--", linewidth=1, label="good")
         axes.set(title=self.title, xlabel="environment steps", ylabel="mean return")
         axes.grid(alpha=0.25)

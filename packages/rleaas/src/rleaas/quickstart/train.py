@@ -51,6 +51,8 @@ def train(client: Client, plan: Plan, shown: Shown) -> TrainingJobResource[Block
             "episodes": plan.episodes,
             "max_steps": plan.max_steps,
             "target_reward": plan.good,
+            "average_over": plan.average_over,
+            "learning_rate": plan.learning_rate,
             "seed": plan.training_seed,
             "checkpoint_interval": max(1, plan.episodes // 10),
         },

@@ -51,7 +51,11 @@ class Simulation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingConfig:
-    """A checked training request. `None` means: the algorithm's own default."""
+    """A checked training request. `None` means: the algorithm's own default.
+
+    `average_over` is how many of the last episodes the running mean return and success rate are
+    taken over (100 by default); the job stops early when that mean is at `target_reward`.
+    """
 
     algorithm: str
     num_episodes: int
@@ -73,6 +77,7 @@ class TrainingConfig:
     checkpoint_interval: int | None = None
     seed: int | None = None
     target_reward: float | None = None
+    average_over: int | None = None
     total_timesteps: int | None = None
     description: str | None = None
     simulation: Simulation | None = None
@@ -242,6 +247,7 @@ _KEYS: Mapping[str, Callable[[str, object], object]] = {
     "checkpoint_interval": rules.positive_int,
     "seed": rules.seed,
     "target_reward": rules.number,
+    "average_over": rules.positive_int,
     "total_timesteps": rules.positive_int,
     "description": rules.text,
     "simulation": _simulation,

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 
 from rleaas.training.trainer import Progress
 
-WINDOW = 100
+AVERAGE_OVER = 100
 SUCCESS_KEYS = ("is_success", "success", "task_success")
 
 
 class EpisodeLedger:
-    """Counts episodes against a budget and keeps the statistics of the last 100.
+    """Counts episodes against a budget and keeps the statistics of the last `average_over`.
 
     Where the environment's info never tells success, an episode whose return reaches
     `success_threshold` counts as one; without a threshold there is no success rate.
@@ -25,14 +25,16 @@ class EpisodeLedger:
         clock: Callable[[], float],
         success_threshold: float | None = None,
         target_reward: float | None = None,
+        average_over: int = AVERAGE_OVER,
     ) -> None:
         self._budget = budget
+        self._average_over = average_over
         self._threshold = success_threshold
         self._target = target_reward
         self._clock = clock
         self._started = clock()
-        self._returns: deque[float] = deque(maxlen=WINDOW)
-        self._successes: deque[bool | None] = deque(maxlen=WINDOW)
+        self._returns: deque[float] = deque(maxlen=average_over)
+        self._successes: deque[bool | None] = deque(maxlen=average_over)
         self._episode = 0
         self._last: tuple[float, int] | None = None
         self.best_reward: float | None = None
@@ -51,12 +53,12 @@ class EpisodeLedger:
 
     @property
     def window_full(self) -> bool:
-        """Whether the running mean rests on 100 episodes (or on the whole, smaller, budget)."""
-        return len(self._returns) >= min(WINDOW, self._budget)
+        """Whether the running mean rests on its whole window (or on the smaller budget)."""
+        return len(self._returns) >= min(self._average_over, self._budget)
 
     @property
     def target_reached(self) -> bool:
-        """Whether the mean return of the last 100 episodes is at the target."""
+        """Whether the running mean return is at the target, over a full window."""
         mean = self.avg_reward
         return (
             self._target is not None
@@ -67,12 +69,12 @@ class EpisodeLedger:
 
     @property
     def avg_reward(self) -> float | None:
-        """The mean return of the last 100 episodes, None before the first."""
+        """The mean return of the last `average_over` episodes, None before the first."""
         return sum(self._returns) / len(self._returns) if self._returns else None
 
     @property
     def success_rate(self) -> float | None:
-        """The share of successes among those of the last 100 episodes that could be judged."""
+        """The share of successes among those of the same episodes that could be judged."""
         judged = [success for success in self._successes if success is not None]
         return sum(judged) / len(judged) if judged else None
 

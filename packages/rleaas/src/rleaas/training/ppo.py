@@ -31,7 +31,7 @@ from rleaas.training.config import (
     TrainingConfig,
 )
 from rleaas.training.learner_spaces import check_learnable
-from rleaas.training.ledger import EpisodeLedger
+from rleaas.training.ledger import AVERAGE_OVER, EpisodeLedger
 from rleaas.training.ppo_callback import DiagnosticsWriter, JobCallback
 from rleaas.training.ppo_model import Diverged, Settings
 from rleaas.training.sessions import GuardedEnv, SessionVecEnv, open_sessions
@@ -84,6 +84,7 @@ class PPOTrainer:
             clock=self._clock,
             success_threshold=threshold,
             target_reward=config.target_reward,
+            average_over=config.average_over or AVERAGE_OVER,
         )
 
 

@@ -38,7 +38,7 @@ class Progress:
         timestep: environment steps, over all sessions.
         episode_reward: the return of the last finished episode.
         episode_length: its steps.
-        avg_reward: the mean return of the last 100 episodes, or of all while there are fewer.
+        avg_reward: the running mean return (`average_over` episodes, or all while there are fewer).
         success_rate: the share of successes among them; None where nothing tells success.
         wall_seconds: time since training began.
     """
