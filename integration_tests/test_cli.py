@@ -119,7 +119,7 @@ def test_a_server_that_is_not_there_exits_with_5(rleaas: Commands) -> None:
     assert told.returncode == 5
     assert told.stderr.startswith("error: ")
     assert url in told.stderr
-    assert "hint: start a server with `rleaas serve`" in told.stderr
+    assert "\nhint: Start a server with `rleaas serve`" in told.stderr
 
 
 def test_serve_says_where_it_is_and_ends_on_interrupt(

@@ -84,8 +84,6 @@ def _sentence_and_hint(error: BaseException) -> tuple[str, str | None]:
 
 
 def _usual_hint(error: Error) -> str | None:
-    if isinstance(error, PlatformUnreachable):
-        return "start a server with `rleaas serve`, or name a running one with --base-url"
     if isinstance(error, AuthenticationError):
         return "set RLEAAS_API_KEY, or pass --api-key"
     if isinstance(error, NotFoundError):

@@ -164,7 +164,7 @@ def checkpoints(
 ) -> None:
     """List the checkpoints that a job has stored."""
     with connect(base_url, api_key, profile) as client:
-        found = client.TrainingJob.get(job_id).list_checkpoints()
+        found = [c.record for c in client.TrainingJob.get(job_id).list_checkpoints()]
     if as_json:
         print_json(found)
         return
