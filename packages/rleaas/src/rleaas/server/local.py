@@ -95,7 +95,13 @@ class LocalServer:
 
         self._thread = threading.Thread(target=run, name="rleaas-server", daemon=True)
         self._thread.start()
-        if not ready.wait(_START_SECONDS):
+        try:
+            started = ready.wait(_START_SECONDS)
+        except BaseException:
+            # Ctrl-C: nobody calls `__exit__` after an `__enter__` that raised.
+            self.stop()
+            raise
+        if not started:
             self.stop()
             raise PlatformTimeout(f"the server did not start within {_START_SECONDS:g} s")
         if self._failure is not None:
