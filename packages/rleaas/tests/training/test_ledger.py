@@ -2,8 +2,20 @@ import pytest
 from rleaas.training.ledger import EpisodeLedger
 
 
-def ledger(budget: int = 200, **options: float) -> EpisodeLedger:
-    return EpisodeLedger(budget, clock=lambda: 0.0, **options)
+def ledger(
+    budget: int = 200,
+    *,
+    target_reward: float | None = None,
+    success_threshold: float | None = None,
+    average_over: int = 100,
+) -> EpisodeLedger:
+    return EpisodeLedger(
+        budget,
+        clock=lambda: 0.0,
+        target_reward=target_reward,
+        success_threshold=success_threshold,
+        average_over=average_over,
+    )
 
 
 def test_the_mean_is_over_the_last_hundred_episodes() -> None:
@@ -54,7 +66,7 @@ def test_before_the_first_episode_there_are_no_numbers() -> None:
 
 
 def test_a_shorter_window_reaches_the_target_sooner() -> None:
-    book = EpisodeLedger(200, clock=lambda: 0.0, target_reward=10, average_over=3)
+    book = ledger(target_reward=10, average_over=3)
     for reward in (0.0, 9.0, 10.0):
         book.add(reward, 1, {})
     assert not book.target_reached
