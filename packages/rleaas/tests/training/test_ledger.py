@@ -67,10 +67,11 @@ def test_before_the_first_episode_there_are_no_numbers() -> None:
 
 def test_a_shorter_window_reaches_the_target_sooner() -> None:
     book = ledger(target_reward=10, average_over=3)
-    for reward in (0.0, 9.0, 10.0):
-        book.add(reward, 1, {})
-    assert not book.target_reached
 
-    book.add(11.0, 1, {})
-    assert book.target_reached
+    reached: list[bool] = []
+    for reward in (0.0, 9.0, 10.0, 11.0):
+        book.add(reward, 1, {})
+        reached.append(book.target_reached)
+
+    assert reached == [False, False, False, True]
     assert book.avg_reward == 10
