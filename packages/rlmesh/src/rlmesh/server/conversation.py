@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rlcore import EnvironmentException, InvalidObservationError, InvalidValueError
 from rlcore.log import logger
 
@@ -14,6 +13,7 @@ from rlmesh.codec import NUMPY, Codec, compile_codec
 from rlmesh.protocol.editions import EDITION, runs
 from rlmesh.protocol.episodes import Episode, EpisodeLedger
 from rlmesh.protocol.faults import Fault, FaultCode, environment_fault, invalid_action, refusal
+from rlmesh.protocol.outcome import checked_outcome, checked_reset
 from rlmesh.server.frames import png_of
 from rlmesh.transport.server_wire import (
     Request,
@@ -153,7 +153,7 @@ class Conversation:
         self._in_time(request, "env.reset", timing.user)
         self._was_reset = True
         self._ledger.begin(_first(request.episode_ids), seed, time.time_ns())
-        observation, info = _observation_and_info(answer)
+        observation, info = checked_reset(answer)
         leaves = self._encoded("reset", observation, timing)
         reply, odd = write_reset(request.request_id, leaves, info, _finished(timing))
         return self._checked("reset", reply, odd)
@@ -172,7 +172,10 @@ class Conversation:
         timing.user = now() - called
         if request.timeout_ms:
             self._in_time(request, "env.step", timing.user)
-        given = _outcome(answer)
+        try:
+            given = checked_outcome(answer)
+        except (TypeError, ValueError) as error:
+            raise Failed(environment_fault("step", error)) from error
         leaves = self._encoded("step", given.observation, timing)
         finished = self._account(given.reward, given.terminated, given.truncated)
         reply, odd = write_step(
@@ -285,76 +288,6 @@ class Conversation:
         return write_fault(request.request_id, fault, interrupted, _finished(timing)), over
 
 
-class Given:
-    """What an environment's step gave, checked."""
-
-    __slots__ = ("info", "observation", "reward", "terminated", "truncated")
-
-    def __init__(
-        self,
-        observation: object,
-        reward: float,
-        terminated: bool,
-        truncated: bool,
-        info: Mapping[str, object] | None,
-    ) -> None:
-        self.observation = observation
-        self.reward = reward
-        self.terminated = terminated
-        self.truncated = truncated
-        self.info = info
-
-
-def _outcome(answer: Any) -> Given:  # Any: what the user's environment returned
-    try:
-        if len(answer) != 5:
-            return _older_outcome(answer)
-        observation, reward, terminated, truncated, info = answer
-        return Given(
-            observation,
-            float(reward),
-            _flag(terminated, "terminated"),
-            _flag(truncated, "truncated"),
-            _info(info),
-        )
-    except (TypeError, ValueError) as error:
-        wrong = TypeError(
-            f"step returned {_shown(answer)}, "
-            f"not (observation, reward, terminated, truncated, info): {error}"
-        )
-        raise Failed(environment_fault("step", wrong)) from error
-
-
-def _older_outcome(answer: Any) -> Given:  # Any: what the user's environment returned
-    observation, reward, done, info = answer
-    known = _info(info)
-    ended = _flag(done, "done")
-    truncated = ended and bool((known or {}).get("TimeLimit.truncated", False))
-    return Given(observation, float(reward), ended and not truncated, truncated, known)
-
-
-def _observation_and_info(answer: object) -> tuple[object, Mapping[str, object] | None]:
-    alone = answer
-    parts = cast("tuple[object, ...]", answer if isinstance(answer, tuple) else ())
-    if len(parts) == 2 and (parts[1] is None or isinstance(parts[1], Mapping)):
-        return parts[0], cast("Mapping[str, object] | None", parts[1])
-    return alone, {}  # the older form: the observation alone
-
-
-def _flag(value: object, name: str) -> bool:
-    if value is True or value is False:
-        return value
-    if isinstance(value, np.bool_):
-        return bool(cast("object", value))
-    raise TypeError(f"{name} must be a bool, not {type(value).__name__}")
-
-
-def _info(value: object) -> Mapping[str, object] | None:
-    if value is None or isinstance(value, Mapping):
-        return cast("Mapping[str, object] | None", value)
-    raise TypeError(f"info must be a dict, not {type(value).__name__}")
-
-
 def _first(episode_ids: Sequence[str]) -> str:
     return episode_ids[0] if episode_ids else ""
 
@@ -362,8 +295,3 @@ def _first(episode_ids: Sequence[str]) -> str:
 def _finished(timing: Timing) -> Timing:
     timing.total = now() - timing.total
     return timing
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

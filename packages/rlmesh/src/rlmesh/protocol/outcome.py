@@ -1,0 +1,101 @@
+"""What an environment's reset and step returned, checked, for a served and a local one alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from rlmesh.spaces.coerce import shown
+
+
+class Given:
+    """What an environment's step gave, checked."""
+
+    __slots__ = ("info", "observation", "reward", "terminated", "truncated")
+
+    def __init__(
+        self,
+        observation: object,
+        reward: float,
+        terminated: bool,
+        truncated: bool,
+        info: Mapping[str, object],
+    ) -> None:
+        self.observation = observation
+        self.reward = reward
+        self.terminated = terminated
+        self.truncated = truncated
+        self.info = info
+
+
+def checked_outcome(answer: Any) -> Given:  # Any: what the user's environment returned
+    """Return what a step gave; the older four values, with one `done`, count as well.
+
+    Raises:
+        TypeError: it is not what a step returns.
+        ValueError: the reward is not a finite number.
+    """
+    try:
+        given = _newer(answer) if len(answer) == 5 else _older(answer)
+    except Exception as error:  # what was returned may raise anything when it is looked at
+        raise TypeError(
+            f"step returned {shown(answer)}, "
+            f"not (observation, reward, terminated, truncated, info): {error}"
+        ) from error
+    if not math.isfinite(given.reward):
+        raise ValueError(
+            f"step returned a reward that is no finite number: reward is {given.reward}"
+        )
+    return given
+
+
+def checked_reset(answer: object) -> tuple[object, Mapping[str, object]]:
+    """Return the observation and the info that a reset gave.
+
+    What is no pair with an info is the older form: the observation alone.
+    """
+    alone = answer
+    parts = cast("tuple[object, ...]", answer if isinstance(answer, tuple) else ())
+    if len(parts) == 2:
+        observation, info = parts
+        if info is None or isinstance(info, Mapping):
+            return observation, _info(cast("object", info))
+    return alone, {}
+
+
+def _newer(answer: Any) -> Given:  # Any: what the user's environment returned
+    observation, reward, terminated, truncated, info = answer
+    return Given(
+        observation,
+        float(reward),
+        _flag(terminated, "terminated"),
+        _flag(truncated, "truncated"),
+        _info(info),
+    )
+
+
+def _older(answer: Any) -> Given:  # Any: what the user's environment returned
+    observation, reward, done, info = answer
+    known = _info(info)
+    ended = _flag(done, "done")
+    truncated = ended and bool(known.get("TimeLimit.truncated", False))
+    return Given(observation, float(reward), ended and not truncated, truncated, known)
+
+
+def _flag(value: object, name: str) -> bool:
+    if value is True or value is False:
+        return value
+    if isinstance(value, np.bool_):
+        return bool(cast("object", value))
+    raise TypeError(f"{name} must be a bool, not {type(value).__name__}")
+
+
+def _info(value: object) -> Mapping[str, object]:
+    if value is None:
+        return {}
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, object]", value)
+    raise TypeError(f"info must be a dict, not {type(value).__name__}")
