@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import TypedDict
 
-from rlcore import Credential, Secret
+from rlcore import ConfigurationError, Credential, Secret
 
 from rlmesh.client.arguments import checked_seconds, checked_wait
 from rlmesh.client.dialling import destination_of
@@ -51,9 +53,10 @@ def open_link(address: object, options: ConnectOptions, backend: Backend) -> Env
 
     Raises:
         AddressError: the address cannot be understood.
-        ConfigurationError: an option is wrong.
+        ConfigurationError: an option is wrong, or there is none of that name.
         Error: as `dialling.dial`.
     """
+    _check_names(options)
     destination = destination_of(
         address,
         host=options.get("host"),
@@ -73,3 +76,15 @@ def open_link(address: object, options: ConnectOptions, backend: Backend) -> Env
         "request_timeout_seconds", options.get("request_timeout_seconds", REQUEST_SECONDS)
     )
     return EnvLink(destination, backend, request_seconds=request_seconds)
+
+
+def _check_names(options: Mapping[str, object]) -> None:
+    known = sorted(ConnectOptions.__optional_keys__)
+    for name in options:
+        if name in known:
+            continue
+        near = get_close_matches(name, known, n=1)
+        raise ConfigurationError(
+            f"a client has no option {name!r}",
+            hint=f"Did you mean {near[0]}=?" if near else f"The options are {', '.join(known)}.",
+        )
