@@ -201,6 +201,24 @@ def test_what_cannot_be_served_is_one_line_and_an_exit_code(
     assert words in line
 
 
+@pytest.mark.parametrize("command", ["rlmesh.serve", "rlmesh serve"])
+def test_both_commands_see_the_working_folder_and_name_themselves(
+    folder: Path, command: str
+) -> None:
+    # Without -P, Python itself would add the folder; an installed script gets none.
+    start = [sys.executable, "-P", "-m", *command.split()]
+
+    def said(*arguments: str) -> str:
+        done = subprocess.run(
+            [*start, *arguments], cwd=folder, capture_output=True, text=True, timeout=50
+        )
+        return done.stderr.strip().splitlines()[-1]
+
+    assert "has no attribute 'nothing'" in said("worlds_for_serve:nothing")
+    own = "python -m rlmesh.serve" if command == "rlmesh.serve" else command
+    assert said().startswith(f"{own}: error: name one environment")
+
+
 @pytest.mark.parametrize(
     ("arguments", "environ", "address"),
     [

@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import FrameType
 from typing import cast
 
@@ -20,8 +19,9 @@ from rlcore.environ import snapshot, variable
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.environments import make_env
 from rlmesh.server.options import MAX_SESSIONS, ServeOptions
-from rlmesh.server.sources import load_factory
+from rlmesh.server.sources import load_factory, look_here
 
+PROGRAM = "python -m rlmesh.serve"
 DEFAULT_ADDRESS = "127.0.0.1:50051"
 PARENT_GLANCE_SECONDS = 0.5
 SIGNAL_GLANCE_SECONDS = 0.1
@@ -50,13 +50,14 @@ class Misuse(ConfigurationError):
     default_code = "usage"
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, prog: str = PROGRAM) -> int:
     """Serve until SIGTERM or Ctrl-C and return the exit code.
 
     0 after SIGTERM, 130 after Ctrl-C, 1 when it cannot serve, 2 when the command line is wrong.
     """
-    parser = make_parser()
+    parser = make_parser(prog)
     arguments = parser.parse_args(argv)
+    look_here()
     try:
         command = read_command(arguments, snapshot())
         return serve(command)
@@ -125,10 +126,10 @@ def serve(command: Command) -> int:
     return INTERRUPTED if signal.SIGINT in received else 0
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m rlmesh.serve",
+        prog=prog,
         description="Serve an environment. Each client gets its own, unless --shared.",
         epilog="RLMESH_TOKEN is what clients must show; RLMESH_TOKEN_KEY checks signed tokens. "
         "RLMESH_ADDRESS, RLMESH_PORT and RLMESH_MAKE_KWARGS stand in for the options.",
@@ -250,5 +251,4 @@ def _follow(server: EnvServer, stop: threading.Event) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path.cwd()))
     sys.exit(main())

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import rlmesh
 from rlmesh.cli.main import main
 from rlmesh.runs.results import RunResult
 
@@ -50,6 +51,14 @@ def test_version_names_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["version", "--json"]) == 0
 
     assert {"python", "rlmesh", "numpy"} <= json.loads(capsys.readouterr().out).keys()
+
+
+def test_the_version_is_an_option_as_well(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"rlmesh {rlmesh.__version__}\n"
 
 
 def test_no_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rlcore import Error
 
+from rlmesh import __version__
 from rlmesh.cli import look, play
 
 
@@ -20,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Serving has a parser of its own, shared with `python -m rlmesh.serve`.
         from rlmesh.serve import main as serve
 
-        return serve(arguments[1:])
+        return serve(arguments[1:], prog="rlmesh serve")
     options = _parser().parse_args(arguments)
     try:
         code = int(options.command(options))
@@ -43,6 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="rlmesh",
         description="Serve environments, look at served ones, and evaluate models on them.",
     )
+    parser.add_argument("--version", action="version", version=f"rlmesh {__version__}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     look.add_version(commands.add_parser)
     commands.add_parser(

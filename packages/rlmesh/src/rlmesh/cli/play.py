@@ -3,7 +3,6 @@
 import argparse
 import importlib
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -87,13 +86,13 @@ def env_from(source: str) -> object:
     Raises:
         ConfigurationError: it is no address, and names nothing either.
     """
-    _look_here()
     if "://" in source and not source.startswith(_LOCAL_SCHEMES):
         return source
     if _HOST_AND_PORT.match(source):
         return source
-    from rlmesh.server.sources import load_factory
+    from rlmesh.server.sources import load_factory, look_here
 
+    look_here()
     return load_factory(source)
 
 
@@ -106,7 +105,9 @@ def attribute(source: str) -> object:
     module_name, colon, path = source.partition(":")
     if not (colon and module_name and path):
         raise ConfigurationError(f"{source!r} is not MODULE:ATTRIBUTE")
-    _look_here()
+    from rlmesh.server.sources import look_here
+
+    look_here()
     try:
         found: object = importlib.import_module(module_name)
         for name in path.split("."):
@@ -114,11 +115,6 @@ def attribute(source: str) -> object:
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f"cannot load {source!r}: {error}") from error
     return found
-
-
-def _look_here() -> None:
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.insert(0, here)
 
 
 def _report(result: "RunResult", options: argparse.Namespace) -> None:

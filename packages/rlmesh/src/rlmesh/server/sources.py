@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any, cast
 
 from rlcore import ConfigurationError, EnvironmentException, MissingDependencyError
@@ -33,6 +35,12 @@ def load_factory(source: str, kwargs: Mapping[str, object] | None = None) -> Fac
     if text.startswith(PYTHON) or ":" in text:
         return _of_module(text.removeprefix(PYTHON), kwargs or {})
     return _of_gymnasium(text, kwargs or {})
+
+
+def look_here() -> None:
+    """Let a command import the modules beside it; an installed script would not see them."""
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.insert(0, here)
 
 
 def _of_gymnasium(env_id: str, kwargs: Mapping[str, object]) -> Factory:
