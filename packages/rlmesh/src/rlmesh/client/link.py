@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -54,9 +55,12 @@ class Wires:
     def __init__(self, dialled: Dialled) -> None:
         self.dialled = dialled
         self.lane: Lane | None = None
+        self.pid = os.getpid()
 
     def hang_up(self) -> None:
-        """End the session and the connection."""
+        """End the session and the connection, unless they belong to the process before a fork."""
+        if self.pid != os.getpid():
+            return
         lane, self.lane = self.lane, None
         if lane is not None:
             lane.close()
@@ -107,6 +111,7 @@ class EnvLink:
         self, seed: int | None, options: Mapping[str, object] | None
     ) -> tuple[object, dict[str, object]]:
         """Start an episode, in a new session if the last one has ended."""
+        self._require_own_process()
         with self._my_turn():
             lane = self._joined()
             episode_id = time_ordered_id()
@@ -126,6 +131,8 @@ class EnvLink:
 
     def step(self, action: object) -> Outcome:
         """Take a step."""
+        if self.wires.pid != os.getpid():
+            raise self._is_foreign()
         if not self._turn.acquire(blocking=False):
             raise _two_threads()
         try:
@@ -154,6 +161,7 @@ class EnvLink:
 
     def render(self, lane_index: int) -> bytes | None:
         """Return the current frame as a PNG file."""
+        self._require_own_process()
         with self._my_turn():
             lane = self._joined()
             request_id = self._next_id()
@@ -165,6 +173,8 @@ class EnvLink:
         if self._closed:
             return
         self._closed = True
+        if self.wires.pid != os.getpid():
+            return  # a goodbye from here would end the session of the process that has it
         lane = self.wires.lane
         if lane is not None and lane.is_open and self._turn.acquire(blocking=False):
             request_id = self._next_id()
@@ -181,6 +191,7 @@ class EnvLink:
 
     def shutdown(self, reason: str) -> bool:
         """Ask the server to stop; False when it does not let clients do that."""
+        self._require_own_process()
         self._require_open()
         reply = self.wires.dialled.connection.call(
             SHUTDOWN, write_shutdown(reason), operation="shutdown", timeout=self._seconds
@@ -255,6 +266,19 @@ class EnvLink:
     def _require_open(self) -> None:
         if self._closed:
             raise self._is_closed()
+
+    def _require_own_process(self) -> None:
+        if self.wires.pid != os.getpid():
+            raise self._is_foreign()
+
+    def _is_foreign(self) -> SessionClosed:
+        # The threads that wait for replies stayed behind in the process that forked.
+        address = str(self.wires.dialled.connection.address)
+        return SessionClosed(
+            f"this client of {address} was made in another process",
+            address=address,
+            hint="Make a new one after the fork.",
+        )
 
     def _is_closed(self) -> SessionClosed:
         address = str(self.wires.dialled.connection.address)
