@@ -50,7 +50,7 @@ class CheckpointPolicy:
         network.set_training_mode(False)
         # It stays in that mode. stable-baselines3 would walk all modules to set it at each
         # prediction, a third of the time of a small network.
-        network.set_training_mode = _already_set  # type: ignore[method-assign]  # this object only
+        cast("Any", network).set_training_mode = _already_set
         self._network = network
 
     def predict(self, observation: Any) -> Any:  # what the spaces say
