@@ -77,6 +77,16 @@ def test_its_spec_makes_another_client(serve: Serve) -> None:
             env.spec.make(render_mode="human")
 
 
+def test_its_spec_makes_another_client_with_the_token_and_does_not_print_it(serve: Serve) -> None:
+    server = serve(cartpole, token="open sesame")
+    with RemoteEnv(server.address, token="open sesame") as env:
+        assert env.spec is not None
+        assert server.address in str(env.spec)
+        for text in (str(env.spec), repr(vars(env.spec.entry_point)), env.spec.pprint(True)):
+            assert "sesame" not in str(text)
+        env.spec.make().close()
+
+
 def test_a_reset_seeds_the_handles_own_generator(serve: Serve) -> None:
     with RemoteEnv(serve(cartpole)) as env:
         env.reset(seed=3)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from rlcore import EnvironmentIdentity, UnsupportedError
+from rlcore import EnvironmentIdentity, Secret, UnsupportedError
 
 from rlmesh.client.arguments import checked_seed
 from rlmesh.client.gymnasium_base import BaseEnv, spec_of
@@ -61,7 +60,7 @@ class RemoteEnv(BaseEnv):
         }
         # A spec is a recipe for another one, which a server with a single environment has not got.
         if self._link.wires.dialled.welcome.offers(PRIVATE_SESSIONS):
-            self.spec = spec_of(contract.id, partial(another, address, options))
+            self.spec = spec_of(contract.id, AnotherOne(address, options))
 
     @property
     def address(self) -> str:
@@ -165,20 +164,35 @@ class RemoteEnv(BaseEnv):
     __str__ = __repr__
 
 
-def another(
-    address: object, options: ConnectOptions, *, render_mode: str | None = None
-) -> RemoteEnv:
-    """Return one more client of the same address, for `spec.make()`.
+class AnotherOne:
+    """Makes one more client of the same address, for `spec.make()`; it does not print the token."""
 
-    Raises:
-        UnsupportedError: it should render in another way than the server does.
-    """
-    env = RemoteEnv(address, **options)
-    if render_mode not in (None, env.render_mode):
-        env.close()
-        served = env.render_mode
-        raise UnsupportedError(
-            f"the server renders {served!r}, not {render_mode!r}",
-            hint="Start it with the render mode that is wanted.",
+    def __init__(self, address: object, options: ConnectOptions) -> None:
+        token = options.get("token")
+        self._address = address
+        self._options: ConnectOptions = (
+            {**options, "token": Secret(token)} if isinstance(token, str) else options
         )
-    return env
+
+    def __call__(self, *, render_mode: str | None = None) -> RemoteEnv:
+        """Return one more client.
+
+        Raises:
+            UnsupportedError: it should render in another way than the server does.
+        """
+        env = RemoteEnv(self._address, **self._options)
+        if render_mode not in (None, env.render_mode):
+            env.close()
+            served = env.render_mode
+            raise UnsupportedError(
+                f"the server renders {served!r}, not {render_mode!r}",
+                hint="Start it with the render mode that is wanted.",
+            )
+        return env
+
+    def __deepcopy__(self, _: object) -> Self:
+        # gymnasium copies specs, and a secret refuses to be copied.
+        return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._address!r})"
