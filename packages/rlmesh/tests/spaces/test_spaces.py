@@ -225,3 +225,10 @@ def test_odd_values_are_simply_not_contained() -> None:
     assert not Box(-1, 1, (2,)).contains([[1], [1, 2]])
     assert not Box(-1, 1, (2,)).contains([None, None])
     assert not Box(-1, 1, (2,)).contains([1j, 0])
+
+
+def test_samples_of_unrestricted_text_have_letters_and_digits_only() -> None:
+    space = Text(10)
+    space.seed(1)
+    assert "".join(space.sample() for _ in range(100)).isalnum()
+    assert space.contains("two words")

@@ -115,7 +115,10 @@ class Driver:
 
     def _bind(self) -> Predict:
         if self.model is None:
-            return RandomPolicy(self.target.env.action_space).predict
+            # A handle's own space may say it in gymnasium's words, which are fewer.
+            known = self.contract
+            space = self.target.env.action_space if known is None else known.action_space
+            return RandomPolicy(space).predict
         return self.model.prediction()
 
     def _close_model(self) -> None:

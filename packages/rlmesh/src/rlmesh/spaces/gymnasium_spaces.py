@@ -14,12 +14,10 @@ from rlmesh.spaces.containers import Dict, Tuple
 from rlmesh.spaces.discrete import Discrete
 from rlmesh.spaces.multi import MultiBinary, MultiDiscrete
 from rlmesh.spaces.space import Space, UnsupportedSpaceError
-from rlmesh.spaces.text import Text
+from rlmesh.spaces.text import ALPHANUMERIC, Text
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Space as GymnasiumSpace
-
-ALPHANUMERIC = frozenset(string.ascii_letters + string.digits)  # gymnasium's own default charset
 
 
 def from_gymnasium_space(space: object) -> Space:
@@ -49,7 +47,7 @@ def from_gymnasium_space(space: object) -> Space:
             return MultiDiscrete(space.nvec, start=space.start)
         case gym.Text():
             charset = space.character_set
-            characters = None if charset == ALPHANUMERIC else "".join(charset)
+            characters = None if charset == frozenset(ALPHANUMERIC) else "".join(charset)
             return Text(space.max_length, space.min_length, characters)
         case gym.Dict():
             return Dict({key: from_gymnasium_space(child) for key, child in children.items()})

@@ -13,6 +13,9 @@ from rlmesh.spaces.coerce import as_text, invalid, shown
 from rlmesh.spaces.space import Space
 from rlmesh.values import Backend
 
+ALPHANUMERIC = "".join(sorted(string.ascii_letters + string.digits))
+"""What gymnasium's Text allows by default."""
+
 
 class Text(Space):
     """Strings of a bounded number of characters out of a set.
@@ -58,8 +61,12 @@ class Text(Space):
         return "uint8"
 
     def draw(self, generator: np.random.Generator, backend: Backend) -> str:
-        """Return an example of any allowed length, at most 64 characters above the least."""
-        characters = self.charset or string.printable
+        """Return an example of any allowed length, at most 64 characters above the least.
+
+        Where any character is allowed, it has only letters and digits.
+        """
+        # Gymnasium's default arrives here as "any", and its environments refuse other characters.
+        characters = self.charset or ALPHANUMERIC
         most = min(self.max_length, self.min_length + 64)
         length = int(generator.integers(self.min_length, most, endpoint=True))
         return "".join(characters[i] for i in generator.integers(len(characters), size=length))
