@@ -5,6 +5,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from rlcore import ConfigurationError, InvalidActionError
+from rlmesh import EnvServer
 from rlmesh.models.context import PredictContext
 from rlmesh.models.model import Model, ModelTypeError
 from rlmesh.models.numpy_model import Model as NumpyModel
@@ -14,6 +15,7 @@ from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.progress import RunProgress
 from rlmesh.runs.results import EpisodeResult, RunResult
 from rlmesh.runs.run import run
+from rlmesh.runs.session import session
 from rlmesh.runs.targets import TargetTypeError
 from rlmesh.specs import contract_of
 from rlmesh.values import Tensor
@@ -415,3 +417,58 @@ def test_an_error_of_the_model_names_the_parts_of_the_observation() -> None:
     assert caught.value.__notes__ == [
         "camera_shy was predicting for {'pixels': uint8[2, 2], 'task': str}"
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_failures", -1),
+        ("max_failures", "x"),
+        ("on_episode", 5),
+        ("hooks", 5),
+        ("success", 5),
+        ("success_threshold", "x"),
+        ("success_threshold", np.zeros(2)),
+        ("success_threshold", float("nan")),
+        ("max_episode_seconds", "x"),
+        ("max_episode_seconds", float("nan")),
+        ("progress", "x"),
+    ],
+)
+def test_a_wrong_argument_is_refused_before_anything_is_opened(name: str, value: Any) -> None:
+    made: list[object] = []
+    wrong: dict[str, Any] = {name: value}
+
+    with pytest.raises(ConfigurationError, match=f"^{name} is "):
+        run(RIGHT, lambda: made.append(1), **wrong)
+    with (
+        session(RIGHT, lambda: made.append(1)) as driven,
+        pytest.raises(ConfigurationError, match=f"^{name} is "),
+    ):
+        driven.run(**wrong)
+    assert made == []
+
+
+class Speaker(gym.Env[Any, Any]):
+    """Takes text of gymnasium's default characters, and nothing else."""
+
+    observation_space = gym.spaces.Discrete(2)
+    action_space = gym.spaces.Text(10)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        self.steps = 0
+        return 0, {}
+
+    def step(self, action: Any) -> Any:
+        assert action in gym.spaces.Text(10)
+        self.steps += 1
+        return 0, float(sum(map(ord, action))), self.steps == 20, False, {}
+
+
+def test_random_text_is_legal_and_the_same_on_both_sides() -> None:
+    local = run(RANDOM_SAMPLE, Speaker(), episodes=2)
+    with EnvServer(Speaker) as server:
+        remote = run(RANDOM_SAMPLE, server.address, episodes=2)
+
+    assert local.coverage == (2, 2, 0)
+    assert local.agrees_with(remote) == ()

@@ -1,14 +1,19 @@
 """Which episodes a run plays: how many, with which seeds, under which limits."""
 
-import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass
-from typing import SupportsIndex, cast
+from itertools import islice
+from typing import cast
 
 from rlcore import ConfigurationError
 
+from rlmesh.runs.arguments import number, whole_number
+
 STEP_CEILING = 100_000
 """No episode is longer than this, whatever it was asked for."""
+
+SEED_CEILING = 1_000_000
+"""No more seeds than this are read where nothing says how many episodes there are."""
 
 _SEED_RANGE = range(-(1 << 63), 1 << 63)
 
@@ -40,23 +45,19 @@ def plans(
     """Return the episodes in order: the given seeds, or the run's seed plus the index.
 
     Raises:
-        ConfigurationError: `seeds` and `episodes` contradict each other, or a number is no number.
+        ConfigurationError: `seeds` and `episodes` contradict each other, a number is no number, a
+            seed does not fit into 64 bits, or the seeds do not end.
     """
+    count = None if episodes is None else whole_number(episodes, "episodes")
+    if count is not None and count < 0:
+        raise ConfigurationError(f"episodes is {count}", hint="give 0 or more")
     if seeds is None:
-        count = 1 if episodes is None else _index(episodes, "episodes")
-        if count < 0:
-            raise ConfigurationError(f"episodes is {count}", hint="give 0 or more")
-        chosen = [_seed(seed) + index for index in range(count)]
+        chosen = _counted(whole_number(seed, "seed"), 1 if count is None else count)
     else:
         if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
             raise ConfigurationError(f"seeds is {seeds!r}", hint="give a list or a range of ints")
-        chosen = [_seed(item) for item in cast("Iterable[object]", seeds)]
-        if episodes is not None and episodes != len(chosen):
-            raise ConfigurationError(
-                f"episodes is {episodes}, but there are {len(chosen)} seeds",
-                hint="give one of them",
-            )
-    base = _index(trial_index_base, "trial_index_base")
+        chosen = _given(cast("Iterable[object]", seeds), count)
+    base = whole_number(trial_index_base, "trial_index_base")
     return tuple(Plan(index, item, base + index) for index, item in enumerate(chosen))
 
 
@@ -64,28 +65,53 @@ def limits(*, max_episode_steps: int | None, max_episode_seconds: float | None) 
     """Return the limits of every episode.
 
     Raises:
-        ConfigurationError: a limit is not positive.
+        ConfigurationError: a limit is not a positive number.
     """
     steps = STEP_CEILING
     if max_episode_steps is not None:
-        steps = min(steps, _index(max_episode_steps, "max_episode_steps"))
+        steps = min(steps, whole_number(max_episode_steps, "max_episode_steps"))
         if steps < 1:
             raise ConfigurationError(f"max_episode_steps is {steps}", hint="give at least 1")
-    if max_episode_seconds is not None and not max_episode_seconds > 0:
+    if max_episode_seconds is None:
+        return Limits(steps)
+    seconds = number(max_episode_seconds, "max_episode_seconds")
+    if seconds <= 0:
         raise ConfigurationError(
             f"max_episode_seconds is {max_episode_seconds!r}", hint="give a positive number"
         )
-    return Limits(steps, max_episode_seconds)
+    return Limits(steps, seconds)
+
+
+def _counted(first: int, count: int) -> list[int]:
+    for seed in (first, first + max(count - 1, 0)):
+        if seed not in _SEED_RANGE:
+            raise ConfigurationError(
+                f"seed is {first}, and seed {seed} does not fit into 64 bits",
+                hint="give a smaller number",
+            )
+    return list(range(first, first + count))
+
+
+def _given(seeds: Iterable[object], count: int | None) -> list[int]:
+    if count is None:
+        chosen = [_seed(item) for item in islice(seeds, SEED_CEILING + 1)]
+        if len(chosen) > SEED_CEILING:
+            raise ConfigurationError(
+                f"seeds holds more than {SEED_CEILING} seeds", hint="say how many: episodes=..."
+            )
+        return chosen
+    chosen = [_seed(item) for item in islice(seeds, count)]
+    # What knows its length is meant to be played whole; an iterator may go on for ever.
+    found = len(seeds) if isinstance(seeds, Sized) else len(chosen)
+    if found != count:
+        raise ConfigurationError(
+            f"episodes is {count}, but there are {found} seeds", hint="give one of them"
+        )
+    return chosen
 
 
 def _seed(value: object) -> int:
-    seed = _index(value, "a seed")
+    seed = whole_number(value, "a seed")
     if seed not in _SEED_RANGE:
         raise ConfigurationError(f"seed {seed} does not fit into 64 bits")
     return seed
-
-
-def _index(value: object, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise ConfigurationError(f"{what} is {value!r}", hint="give a whole number")
-    return operator.index(value)

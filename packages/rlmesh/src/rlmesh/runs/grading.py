@@ -6,6 +6,7 @@ from typing import SupportsFloat
 
 from rlcore import ConfigurationError
 
+from rlmesh.runs.arguments import function, number
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.results import EpisodeResult
 
@@ -40,13 +41,14 @@ def grader(*, success: Criterion | None, success_threshold: SupportsFloat | None
     """Return the grader for a criterion, or for the reward that an episode has to reach.
 
     Raises:
-        ConfigurationError: both are given.
+        ConfigurationError: both are given, or one is not what it should be.
     """
+    function(success, "success")
     if success_threshold is None:
         return Grader(success)
     if success is not None:
         raise ConfigurationError("both success and success_threshold are given", hint="give one")
-    threshold = float(success_threshold)
+    threshold = number(success_threshold, "success_threshold")
     return Grader(lambda episode: episode.reward is not None and episode.reward >= threshold)
 
 

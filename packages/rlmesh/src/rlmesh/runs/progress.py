@@ -4,7 +4,9 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
-from typing import Protocol, TextIO
+from typing import Protocol, TextIO, cast
+
+from rlcore import ConfigurationError
 
 from rlmesh.runs.results import EpisodeResult
 
@@ -103,9 +105,15 @@ class ProgressCalls:
 
 
 def watcher(progress: bool | ProgressCallback | None) -> Watcher | None:
-    """Return who watches: None means a line, on a terminal only; True and False decide it."""
+    """Return who watches: None means a line, on a terminal only; True and False decide it.
+
+    Raises:
+        ConfigurationError: it is none of these, and cannot be called.
+    """
     if callable(progress):
         return ProgressCalls(progress)
+    if not isinstance(cast("object", progress), bool | None):
+        raise ConfigurationError(f"progress is {progress!r}", hint="give True, False or a function")
     wanted = sys.stderr.isatty() if progress is None else progress
     return ProgressLine() if wanted else None
 

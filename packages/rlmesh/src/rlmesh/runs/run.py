@@ -6,6 +6,7 @@ from typing import SupportsFloat, SupportsIndex
 
 from rlcore import Error, IdentityError, RLMeshException, RunFailed, RunInterrupted
 
+from rlmesh.runs.arguments import checked_hooks, checked_max_failures
 from rlmesh.runs.budget import Limits, Plan, limits, plans
 from rlmesh.runs.driver import Driver
 from rlmesh.runs.episode import EnvironmentFailed, Episode
@@ -55,11 +56,13 @@ def run(
         model: a `Model`, a `Model` subclass (made here and closed at the end), or `RANDOM_SAMPLE`.
         env: an environment object, a handle such as `RemoteEnv`, a factory, an address such as
             `tcp://127.0.0.1:50051` or `rleaas://NAME@3`, or something that has an `address`.
-        seeds: one seed for each episode.
+        seeds: one seed for each episode; of an endless iterator the first `episodes`.
         episodes: how many episodes; one when neither this nor `seeds` is given.
         seed: without `seeds`, episode i gets the seed `seed + i`.
         max_episode_steps: cut an episode off after so many steps, at the latest after 100 000.
-        max_episode_seconds: cut an episode off after so many seconds.
+        max_episode_seconds: cut an episode off after so many seconds. This is looked at between
+            steps; how long one call to a server may take is `request_timeout_seconds` of a
+            `RemoteEnv`, and nothing interrupts an environment that is called in this process.
         success: decides whether an episode succeeded; by default the last info says so.
         success_threshold: an episode succeeds when its reward reaches this.
         max_failures: stop when more episodes than this ended without a score.
@@ -84,6 +87,9 @@ def run(
     planned = plans(seeds=seeds, episodes=episodes, seed=seed, trial_index_base=trial_index_base)
     bounds = limits(max_episode_steps=max_episode_steps, max_episode_seconds=max_episode_seconds)
     judge = grader(success=success, success_threshold=success_threshold)
+    failures = checked_max_failures(max_failures)
+    observers = checked_hooks(hooks, on_episode)
+    watching = watcher(progress)
     if not planned:
         return RunResult(asked=0, package_versions=package_versions())
     driver = Driver(model, env)
@@ -92,10 +98,10 @@ def run(
         planned,
         limits=bounds,
         grader=judge,
-        max_failures=max_failures,
-        hooks=hooks,
+        max_failures=failures,
+        hooks=observers,
         on_episode=on_episode,
-        tracker=Tracker(len(planned), watcher(progress)),
+        tracker=Tracker(len(planned), watching),
     )
     try:
         result = evaluation.play()
@@ -124,7 +130,7 @@ class Evaluation:
         limits: Limits,
         grader: Grader,
         max_failures: int | None,
-        hooks: RunHooks | None,
+        hooks: RunHooks,
         on_episode: Callable[[EpisodeResult], object] | None,
         tracker: Tracker,
     ) -> None:
@@ -133,7 +139,7 @@ class Evaluation:
         self._limits = limits
         self._grader = grader
         self._max_failures = max_failures
-        self._hooks = RunHooks() if hooks is None else hooks
+        self._hooks = hooks
         self._on_episode = on_episode
         self._tracker = tracker
         self._results: list[EpisodeResult] = []

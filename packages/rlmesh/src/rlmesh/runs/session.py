@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
 
 from rlcore import ConfigurationError, SessionClosed
 
+from rlmesh.runs.arguments import checked_hooks, checked_max_failures
 from rlmesh.runs.budget import limits, plans
 from rlmesh.runs.driver import Driver
 from rlmesh.runs.grading import Criterion, grader
@@ -108,17 +109,22 @@ class Session:
         planned = plans(
             seeds=seeds, episodes=episodes, seed=seed, trial_index_base=trial_index_base
         )
+        bounds = limits(
+            max_episode_steps=max_episode_steps, max_episode_seconds=max_episode_seconds
+        )
+        judge = grader(success=success, success_threshold=success_threshold)
+        failures = checked_max_failures(max_failures)
+        observers = checked_hooks(hooks, on_episode)
+        watching = watcher(progress)
         return Evaluation(
             self._connected(),
             planned,
-            limits=limits(
-                max_episode_steps=max_episode_steps, max_episode_seconds=max_episode_seconds
-            ),
-            grader=grader(success=success, success_threshold=success_threshold),
-            max_failures=max_failures,
-            hooks=hooks,
+            limits=bounds,
+            grader=judge,
+            max_failures=failures,
+            hooks=observers,
             on_episode=on_episode,
-            tracker=Tracker(len(planned), watcher(progress)),
+            tracker=Tracker(len(planned), watching),
         ).play()
 
     def close(self) -> None:
