@@ -1,6 +1,8 @@
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from rlcore import (
     CallTimeout,
@@ -9,10 +11,12 @@ from rlcore import (
     RunInterrupted,
     SessionClosed,
 )
+from rlmesh import EnvServer
 from rlmesh.models.numpy_model import Model
 from rlmesh.runs.hooks import RunHooks
 from rlmesh.runs.results import EpisodeResult, RunResult
 from rlmesh.runs.run import run
+from rlmesh.specs import contract_of
 
 RIGHT = Model(lambda observation: 1)
 
@@ -23,6 +27,32 @@ def raising(error: BaseException, *, seed: int, step: int) -> Callable[[int | No
             raise error
 
     return on_step
+
+
+class Altered:
+    """An environment whose steps give some other parts."""
+
+    def __init__(self, env: Any, parts: dict[str, Any]) -> None:
+        self.env = env
+        self.parts = parts
+        self.observation_space = env.observation_space
+        self.action_space = env.action_space
+        self.metadata = env.metadata
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> Any:
+        names = ("observation", "reward", "terminated", "truncated", "info")
+        given = dict(zip(names, self.env.step(action), strict=True))
+        return tuple({**given, **self.parts}.values())
+
+    def close(self) -> None:
+        self.env.close()
+
+
+def altered(env: Any, **parts: Any) -> Altered:
+    return Altered(env, parts)
 
 
 def outcomes(result: object) -> list[str]:
@@ -56,7 +86,7 @@ def test_a_reset_that_raises_costs_its_episode_only(corridor: Any) -> None:
     assert "raised OSError: no such level" in (result.episodes[0].error or "")
 
 
-def test_an_answer_of_the_old_api_is_an_error_of_the_environment(corridor: Any) -> None:
+def test_an_answer_of_the_old_api_counts_as_it_does_on_a_server(corridor: Any) -> None:
     class Gym21:
         observation_space = corridor().observation_space
         action_space = corridor().action_space
@@ -69,15 +99,15 @@ def test_an_answer_of_the_old_api_is_an_error_of_the_environment(corridor: Any) 
 
     result = run(RIGHT, Gym21())
 
-    assert outcomes(result) == ["env_error"]
-    assert "instead of (observation, reward, terminated" in (result.episodes[0].error or "")
+    assert outcomes(result) == ["completed"]
+    assert result.rewards == (1.0,)
 
 
 def test_a_reset_without_info_is_an_error_of_the_environment(corridor: Any) -> None:
     result = run(RIGHT, corridor(answers=1))
 
     assert outcomes(result) == ["env_error"]
-    assert "instead of (observation, info)" in (result.episodes[0].error or "")
+    assert "has shape [1, 1]; it must be [1]" in (result.episodes[0].error or "")
 
 
 def test_a_failed_episode_never_enters_the_mean_even_after_rewards(corridor: Any) -> None:
@@ -254,3 +284,73 @@ def test_a_close_that_raises_does_not_hide_what_ended_the_run(corridor: Any) -> 
         run(Model(predict), corridor(on_close=on_close), close_env=True)
 
     assert caught.value.__notes__[-1].startswith("Closing failed as well: EnvironmentException")
+
+
+@pytest.mark.parametrize("reward", [math.nan, math.inf])
+def test_a_reward_that_is_not_finite_is_an_error_of_the_environment(
+    corridor: Any, reward: float
+) -> None:
+    result = run(RIGHT, altered(corridor(), reward=reward), episodes=2)
+
+    assert outcomes(result) == ["env_error", "env_error"]
+    assert f"reward is {reward}" in (result.episodes[0].error or "")
+    assert str(result) == f"{result.environment}: 0 of 2 scored, 2 failed, no score"
+
+
+def test_a_handle_whose_reward_is_not_finite_gives_no_score(corridor: Any) -> None:
+    class Handle(Altered):
+        env_contract = contract_of(corridor())
+        identity = None
+
+    result = run(RIGHT, Handle(corridor(), {"reward": math.nan}))
+
+    assert outcomes(result) == ["env_error"]
+    assert result.episodes[0].steps == 0
+    assert "step (seed 0, step 1) gave no score: reward is nan" in (result.episodes[0].error or "")
+
+
+@pytest.mark.parametrize(
+    ("parts", "outcome"),
+    [
+        ({"observation": np.zeros(2, np.float32)}, "env_error"),
+        ({"observation": None}, "env_error"),
+        ({"terminated": 1}, "env_error"),
+        ({"info": [1]}, "env_error"),
+        ({"reward": "much"}, "env_error"),
+        ({"info": None}, "completed"),
+        ({"observation": np.full(1, 0.1)}, "completed"),
+    ],
+)
+def test_an_answer_is_judged_the_same_locally_and_remotely(
+    corridor: Any, parts: dict[str, Any], outcome: str
+) -> None:
+    local = run(RIGHT, altered(corridor(1), **parts))
+    with EnvServer(lambda: altered(corridor(1), **parts)) as server:
+        remote = run(RIGHT, server.address)
+
+    assert outcomes(local) == outcomes(remote) == [outcome]
+    assert local.agrees_with(remote) == ()
+
+
+def test_a_local_model_sees_observations_of_the_spaces_type(corridor: Any) -> None:
+    seen: list[Any] = []
+
+    def watch(observation: Any) -> int:
+        seen.append(observation)
+        return 1
+
+    run(Model(watch), altered(corridor(2), observation=np.full(1, 0.1)))
+
+    assert [(item.dtype, item[0]) for item in seen] == [
+        (np.float32, np.float32(0)),
+        (np.float32, np.float32(0.1)),
+    ]
+
+
+def test_an_environment_that_exits_costs_its_episode_only(corridor: Any) -> None:
+    env = corridor(on_step=raising(SystemExit(3), seed=0, step=2))
+
+    result = run(RIGHT, env, episodes=2)
+
+    assert outcomes(result) == ["env_error", "completed"]
+    assert "raised SystemExit: 3" in (result.episodes[0].error or "")

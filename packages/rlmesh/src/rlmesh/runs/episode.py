@@ -1,5 +1,6 @@
 """One episode, from its reset to its outcome."""
 
+import math
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
@@ -67,6 +68,8 @@ class Episode:
             predicted = perf_counter()
             following, reward, terminated, truncated, info = with_env.step(action)
             stepped = perf_counter()
+            if not math.isfinite(reward):
+                raise EnvironmentFailed(Outcome.ENV_ERROR, self._no_reward(reward, driver))
             self.steps += 1
             self.reward += reward
             self._predict_s += predicted - before
@@ -118,6 +121,18 @@ class Episode:
             trial=self.plan.trial,
             outcome=outcome,
             error=error,
+        )
+
+    def _no_reward(self, reward: float, driver: Driver) -> EnvironmentException:
+        name = None if driver.identity is None else driver.identity.name
+        step = self.steps + 1
+        whose = "" if name is None else f" of {name!r}"
+        return EnvironmentException(
+            f"step{whose} (seed {self.plan.seed}, step {step}) gave no score: reward is {reward}",
+            operation="step",
+            environment=name,
+            seed=self.plan.seed,
+            step=step,
         )
 
     def _over(self, now: float) -> bool:

@@ -9,11 +9,13 @@ from rlcore import (
     EnvironmentIdentity,
     Error,
     InvalidActionError,
+    InvalidObservationError,
     InvalidValueError,
     RLMeshException,
 )
 
 from rlmesh.codec import NUMPY, compile_codec
+from rlmesh.protocol.outcome import checked_outcome, checked_reset
 from rlmesh.spaces import from_gymnasium_space
 from rlmesh.specs import UNKNOWN_ID, EnvContract, contract_of
 
@@ -24,7 +26,7 @@ class LocalEnv:
     """Calls the environment in this process.
 
     `advisories` says what cannot be known because a space has no description here; such an
-    environment still runs, its actions unchecked and its identity open.
+    environment still runs, its actions and observations unchecked and its identity open.
     """
 
     def __init__(self, env: Any) -> None:  # Any: whatever has reset and step
@@ -34,6 +36,7 @@ class LocalEnv:
         self.identity: EnvironmentIdentity | None = None
         self.advisories: tuple[str, ...] = ()
         self._fit: Callable[[object], object] = _as_it_is
+        self._observed: Callable[[object], object] = _as_it_is
         self._seed: int | None = None
         self._steps = 0
         self._describe()
@@ -65,12 +68,10 @@ class LocalEnv:
             # An environment that takes no options is never handed any.
             more: dict[str, Any] = {} if options is None else {"options": options}
             answer = self.env.reset(seed=seed, **more)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._failed("reset", error)
-        pair = cast("tuple[Any, ...]", answer)  # Any: unknown until it is looked at
-        if not isinstance(answer, tuple) or len(pair) != 2:
-            self._malformed("reset", pair, "(observation, info)")
-        return pair[0], pair[1]
+        observation, info = checked_reset(answer)
+        return self._observation("reset", observation), dict(info)
 
     def step(self, action: object) -> Step:
         """Take a step.
@@ -83,13 +84,14 @@ class LocalEnv:
         self._steps += 1
         try:
             answer = self.env.step(fitting)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._failed("step", error)
         try:
-            observation, reward, terminated, truncated, info = answer
-            return observation, float(reward), bool(terminated), bool(truncated), info
-        except (TypeError, ValueError):
-            self._malformed("step", answer, "(observation, reward, terminated, truncated, info)")
+            given = checked_outcome(answer)
+        except (TypeError, ValueError) as error:
+            self._malformed("step", error)
+        observation = self._observation("step", given.observation)
+        return observation, given.reward, given.terminated, given.truncated, dict(given.info)
 
     def close(self) -> None:
         """Close the environment, where it can be closed.
@@ -101,7 +103,7 @@ class LocalEnv:
         if callable(close):
             try:
                 close()
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self._failed("close", error)
 
     def _describe(self) -> None:
@@ -110,6 +112,7 @@ class LocalEnv:
             codec = compile_codec(
                 from_gymnasium_space(self.action_space), backend=NUMPY, strict_nan=True
             )
+            seen = compile_codec(contract.observation_space, backend=NUMPY)
         except (Error, TypeError, ValueError, AttributeError) as error:
             self.advisories = (
                 f"{type(self.env).__name__} has no contract, so this record has no identity: "
@@ -128,8 +131,15 @@ class LocalEnv:
                 raise InvalidActionError(error.message, path=error.path, hint=error.hint) from error
 
         self._fit = fit
+        self._observed = lambda observation: seen.decode(seen.encode(observation))
 
-    def _failed(self, operation: str, error: Exception) -> NoReturn:
+    def _observation(self, operation: str, observation: object) -> object:
+        try:
+            return self._observed(observation)
+        except InvalidValueError as error:
+            self._malformed(operation, InvalidObservationError(error.message, path=error.path))
+
+    def _failed(self, operation: str, error: Exception | SystemExit) -> NoReturn:
         # A local wrapper around a remote environment: its errors are typed already.
         if isinstance(error, RLMeshException):
             raise error
@@ -140,12 +150,12 @@ class LocalEnv:
             remote_traceback="".join(traceback.format_exception(error)),
         ) from error
 
-    def _malformed(self, operation: str, answer: object, expected: str) -> NoReturn:
+    def _malformed(self, operation: str, error: Exception) -> NoReturn:
         raise self._exception(
             operation,
-            f"returned {type(answer).__name__} instead of {expected}",
-            hint="this is the shape of gymnasium's API",
-        )
+            f"gave a wrong answer: {error}",
+            remote_type=type(error).__name__,
+        ) from error
 
     def _exception(self, operation: str, what: str, **facts: Any) -> EnvironmentException:
         where = f"seed {self._seed}" + (f", step {self._steps}" if operation == "step" else "")
