@@ -66,6 +66,52 @@ def test_an_environment_that_crashes_arrives_whole_and_can_be_reset(
     assert [one.closed for one in made.made] == [1, 1]
 
 
+class Speechless(RuntimeError):
+    def __str__(self) -> str:
+        raise KeyError("no")
+
+
+class Shapeless:
+    def __repr__(self) -> str:
+        return "\udcff"
+
+
+@pytest.mark.parametrize(
+    ("on_step", "words"),
+    [
+        (Speechless(), r"Speechless: \(its text cannot be shown\)"),
+        (RuntimeError("\udcff path"), r"RuntimeError: \\udcff path"),
+        (Shapeless(), r"TypeError: step returned \\udcff"),
+    ],
+)
+def test_a_failure_whose_text_cannot_travel_arrives_all_the_same(
+    serve: Serve, scripted: Any, on_step: object, words: str
+) -> None:
+    def fail(env: object, action: object) -> object:
+        if isinstance(on_step, Exception):
+            raise on_step
+        return on_step
+
+    with RemoteEnv(serve(scripted(fail))) as env:
+        env.reset()
+        with pytest.raises(EnvironmentException, match=words):
+            env.step(0)
+        env.reset()
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf")])
+def test_a_reward_that_is_not_finite_is_the_environments_fault(
+    serve: Serve, scripted: Any, reward: float
+) -> None:
+    def answer(env: Any, action: object) -> object:
+        return env.observation(), reward, False, False, None
+
+    with RemoteEnv(serve(scripted(answer))) as env:
+        env.reset()
+        with pytest.raises(EnvironmentException, match=f"reward is {reward}"):
+            env.step(0)
+
+
 def test_a_shared_environment_that_crashes_is_reset_by_the_same_client(
     serve: Serve, scripted: Any
 ) -> None:

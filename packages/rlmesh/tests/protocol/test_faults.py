@@ -71,6 +71,25 @@ def test_a_traceback_does_not_grow_without_end() -> None:
     assert len(fault.debug_info) == TRACEBACK_LIMIT
 
 
+class Speechless(RuntimeError):
+    def __str__(self) -> str:
+        raise KeyError("no")
+
+
+class Unprintable(Speechless):
+    def __getattribute__(self, name: str) -> object:
+        if name == "__cause__":
+            raise KeyError("no")
+        return super().__getattribute__(name)
+
+
+@pytest.mark.parametrize("kind", [Speechless, Unprintable])
+def test_an_exception_without_a_text_still_has_a_name(kind: type[Exception]) -> None:
+    fault = environment_fault("step", kind())
+    assert fault.message == f"step failed: {kind.__name__}: (its text cannot be shown)"
+    assert kind.__name__ in fault.debug_info
+
+
 def test_a_message_of_another_form_has_no_remote_type() -> None:
     error = error_of(Fault(FaultCode.INTERNAL, "it broke", False), OCCASION)
     assert isinstance(error, EnvironmentException)

@@ -18,6 +18,7 @@ from rlcore import (
 
 # Room for a deep traceback, small beside any message limit.
 TRACEBACK_LIMIT = 64_000
+UNSHOWN = "(its text cannot be shown)"
 
 
 class FaultCode(IntEnum):
@@ -65,9 +66,26 @@ def environment_fault(operation: str, error: BaseException) -> Fault:
     # Where one of ours stands between, what the environment raised is the news.
     cause = error.__cause__ if isinstance(error, EnvironmentException) else None
     news = error if cause is None else cause
-    text = "".join(traceback.format_exception(news))
-    message = f"{operation} failed: {type(news).__name__}: {news}"
-    return Fault(FaultCode.INTERNAL, message, recoverable=False, debug_info=text[-TRACEBACK_LIMIT:])
+    message = f"{operation} failed: {type(news).__name__}: {text_of(news)}"
+    return Fault(
+        FaultCode.INTERNAL,
+        message,
+        recoverable=False,
+        debug_info=_traceback_of(news)[-TRACEBACK_LIMIT:],
+    )
+
+
+def text_of(error: BaseException) -> str:
+    """Return what an exception says, or a note where its class fails to say it."""
+    try:
+        return str(error)
+    except Exception:  # a foreign __str__ may raise anything, and the failure matters more
+        return UNSHOWN
+
+
+def writable(text: str) -> str:
+    """Return a text as the wire can carry it: lone surrogates, as in paths, are escaped."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def invalid_action(error: InvalidValueError) -> Fault:
@@ -103,6 +121,13 @@ def error_of(fault: Fault, occasion: Occasion) -> Error:
         remote_type=_remote_type(fault.message),
         remote_traceback=fault.debug_info or None,
     )
+
+
+def _traceback_of(error: BaseException) -> str:
+    try:
+        return "".join(traceback.format_exception(error))
+    except Exception:  # a foreign exception may break its own formatting
+        return f"{type(error).__name__} {UNSHOWN}"
 
 
 def _where(occasion: Occasion) -> str:

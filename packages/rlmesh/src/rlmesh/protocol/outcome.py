@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from rlmesh.protocol.faults import text_of
 from rlmesh.spaces.coerce import shown
 
 
@@ -43,7 +44,7 @@ def checked_outcome(answer: Any) -> Given:  # Any: what the user's environment r
     except Exception as error:  # what was returned may raise anything when it is looked at
         raise TypeError(
             f"step returned {shown(answer)}, "
-            f"not (observation, reward, terminated, truncated, info): {error}"
+            f"not (observation, reward, terminated, truncated, info): {text_of(error)}"
         ) from error
     if not math.isfinite(given.reward):
         raise ValueError(

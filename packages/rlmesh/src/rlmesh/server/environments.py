@@ -8,6 +8,7 @@ from typing import Any, Protocol, cast
 
 from rlcore import ConfigurationError, EnvironmentException, Error, SessionBusy, UnsupportedError
 
+from rlmesh.protocol.faults import text_of
 from rlmesh.specs import EnvContract, contract_of
 
 # A client that has just left may take a moment to be noticed; the next one need not fail for it.
@@ -180,7 +181,7 @@ def make_env(factory: Callable[[], object]) -> Env:
         raise
     except Exception as error:
         raise EnvironmentException(
-            f"{name} could not make an environment: {type(error).__name__}: {error}",
+            f"{name} could not make an environment: {type(error).__name__}: {text_of(error)}",
             operation="make",
             remote_type=type(error).__name__,
         ) from error
@@ -232,7 +233,7 @@ def close_env(env: Env) -> None:
         env.close()
     except Exception as error:
         raise EnvironmentException(
-            f"close failed: {type(error).__name__}: {error}",
+            f"close failed: {type(error).__name__}: {text_of(error)}",
             operation="close",
             remote_type=type(error).__name__,
         ) from error

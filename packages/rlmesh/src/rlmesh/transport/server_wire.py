@@ -11,7 +11,7 @@ from rlcore import ProtocolException
 
 from rlmesh.codec.metadata import decode_meta, encode_meta_lenient
 from rlmesh.protocol.episodes import Episode
-from rlmesh.protocol.faults import Fault
+from rlmesh.protocol.faults import Fault, writable
 from rlmesh.wire.env.v1 import env_pb2
 from rlmesh.wire.spaces.v1 import spaces_pb2
 
@@ -164,9 +164,9 @@ def write_fault(
     """Return a failed request's reply as bytes."""
     error = env_pb2.EnvError(
         code=cast("env_pb2.EnvErrorCode.ValueType", int(fault.code)),
-        message=fault.message,
+        message=writable(fault.message),
         is_recoverable=fault.recoverable,
-        debug_info=fault.debug_info,
+        debug_info=writable(fault.debug_info),
     )
     for episode in interrupted:
         _write_episode(error.interrupted_episodes.add(), episode)
