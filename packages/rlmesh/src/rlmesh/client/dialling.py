@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rlcore import (
+    AccessDenied,
     AddressError,
     Bearer,
     ConfigurationError,
@@ -46,6 +47,16 @@ class Destination:
     wait_seconds: float
     contract: EnvContract | None = field(default=None, repr=False)
 
+    @property
+    def is_resolved(self) -> bool:
+        """Whether a resolver says where it is and gives the credential, so that it can again."""
+        return self.credential is None and isinstance(self.target, str) and not speaks(self.target)
+
+    def advise(self, denied: AccessDenied) -> None:
+        """Give a refusal the hint that fits: nobody can pass what a resolver gives."""
+        if self.is_resolved:
+            denied.hint = f"The token came with {self.target}: try again, or restart it."
+
 
 @dataclass(frozen=True, slots=True)
 class Dialled:
@@ -56,6 +67,7 @@ class Dialled:
     welcome: Welcome
     edition: str
     identity: EnvironmentIdentity
+    endpoint: Endpoint
 
 
 def destination_of(
@@ -122,8 +134,10 @@ def dial(destination: Destination) -> Dialled:
             connection.close()
             if deadline.expired():
                 raise
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, AccessDenied):
+                destination.advise(error)
             raise
         time.sleep(deadline.at_most(next(delays)))
 
@@ -157,7 +171,7 @@ def _shake_hands(connection: Connection, endpoint: Endpoint, destination: Destin
     _check_identity(contract, endpoint, destination)
     name = endpoint.environment_name or contract.id
     identity = EnvironmentIdentity(name, endpoint.version, contract.digest)
-    return Dialled(connection, contract, welcome, edition, identity)
+    return Dialled(connection, contract, welcome, edition, identity, endpoint)
 
 
 def _check_identity(contract: EnvContract, endpoint: Endpoint, destination: Destination) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from rlcore import (
+    AccessDenied,
     EnvironmentException,
     EnvironmentIdentity,
     Error,
@@ -71,8 +73,8 @@ class EnvLink:
     """Drives one served environment, with values as one backend has them.
 
     A session is opened by the first call that needs one. After a failure that ended it, `reset`
-    opens another; if the connection itself was lost, it is dialled anew, and the contract is
-    checked again.
+    opens another; if the connection itself was lost, or what a resolver gave for it has expired, it
+    is dialled anew, and the contract is checked again.
     """
 
     def __init__(
@@ -206,17 +208,33 @@ class EnvLink:
         lane = self.wires.lane
         if lane is not None and lane.is_open:
             return lane
-        if self._lost:
-            self._dial_again()
+        if not self._lost and not self._is_expired():
+            try:
+                return self._join()
+            except AccessDenied:
+                if not self._destination.is_resolved:
+                    raise
+        self._dial_again()
+        return self._join()
+
+    def _join(self) -> Lane:
         lane = self.wires.dialled.connection.join(timeout=self._seconds)
         self.wires.lane = lane
         self.session_id = time_ordered_id()
         request_id = self._next_id()
         request = write_configure(request_id, self.wires.dialled.edition)
-        self._ask(lane, "opening a session", request, request_id, read_configured)
+        try:
+            self._ask(lane, "opening a session", request, request_id, read_configured)
+        except AccessDenied as error:
+            self._destination.advise(error)
+            raise
         return lane
 
+    def _is_expired(self) -> bool:
+        return self._destination.is_resolved and self.wires.dialled.endpoint.expired(time.time())
+
     def _dial_again(self) -> None:
+        self._lost = True
         self.wires.hang_up()
         self.wires.dialled = dial(self._destination)
         self._lost = False
