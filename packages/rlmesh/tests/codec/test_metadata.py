@@ -239,6 +239,49 @@ def test_the_same_object_twice_is_no_cycle() -> None:
     }
 
 
+MILLION = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.zeros(39 * MILLION), "<ndarray of shape [39000000] and type float64: too large>"),
+        (Tensor(bytes(2 * MILLION), [2, MILLION], "uint8"), "<Tensor of shape [2, 1000000] and"),
+        ([0] * (MILLION + 1), "<list of 1000001 elements: too large>"),
+        (dict.fromkeys(range(MILLION + 1)), "<dict of 1000001 elements: too large>"),
+        (memoryview(bytes(MILLION + 1)), "<memoryview of 1000001 bytes: too large>"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_value_too_large_for_an_info_is_carried_as_its_description(
+    value: object, text: str
+) -> None:
+    message, changed = encode_meta_lenient({"x": value, "fine": [1]})
+    decoded = decode_meta(message)
+    assert decoded["x"].startswith(text)
+    assert (decoded["fine"], changed) == ([1], ["$.x"])
+
+
+def test_an_info_too_large_as_a_whole_keeps_what_comes_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for room in ("elements", "metadata"):
+        monkeypatch.setattr(f"rlmesh.codec.{room}.LIMIT", 12)
+    part = np.zeros(4, np.int8)
+    message, changed = encode_meta_lenient({"a": part, "b": {"c": part}, "d": part, "e": 1})
+    decoded = decode_meta(message)
+    assert changed == ["$.d"]
+    assert decoded == {
+        "a": [0] * 4,
+        "b": {"c": [0] * 4},
+        "d": "<ndarray of shape [4] and type int8: too large>",
+        "e": 1,
+    }
+    message, changed = encode_meta_lenient(dict.fromkeys("abcdefghijklm", 0))
+    assert decode_meta(message) == {"info": "<dict of 13 elements: too large>"}
+    assert changed == ["$"]
+
+
 class HostileMapping(UserDict[str, object]):
     def __iter__(self) -> Any:
         raise RuntimeError("gone")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import re
+import sys
 from collections.abc import Mapping, Set
 from pathlib import PurePath
 from typing import Any, Final, SupportsFloat, cast
 
+from rlmesh.codec.elements import LIMIT, described, elements_of, is_too_large
 from rlmesh.codec.meta_messages import (
     DEPTH,
     INT64,
@@ -45,11 +47,14 @@ def sanitize_metadata(info: Mapping[Any, object]) -> dict[str, Any]:  # Any: any
     """
     if not isinstance(cast("object", info), Mapping):
         raise InvalidMetadataError(f"{shown(info)} is no mapping, so it is no metadata")
-    return _Sanitizer(refuse_cycles=True).mapping(info, "$", MAP_DEPTH)
+    return _Sanitizer(refuse_cycles=True, limit=sys.maxsize).mapping(info, "$", MAP_DEPTH)
 
 
 def encode_meta_lenient(info: object) -> tuple[MetaMap, list[str]]:
     """Return the message that carries an info, whatever is in it.
+
+    An info holds a million elements at most, those of its arrays included: an array or a container
+    that exceeds what is left of them becomes a short text with its shape and type.
 
     Returns:
         The message, and the paths of what could not be carried as it was. None counts as an
@@ -57,12 +62,13 @@ def encode_meta_lenient(info: object) -> tuple[MetaMap, list[str]]:
     """
     if info is None:
         return MetaMap(), []
-    try:
-        return encode_meta(cast("Mapping[str, object]", info)), []
-    except InvalidMetadataError:
-        pass  # only odd infos pay for the second pass
-    sanitizer = _Sanitizer(refuse_cycles=False)
-    own = plain(info)
+    if not is_too_large(info):
+        try:
+            return encode_meta(cast("Mapping[str, object]", info)), []
+        except InvalidMetadataError:
+            pass  # only odd infos pay for the second pass
+    sanitizer = _Sanitizer(refuse_cycles=False, limit=LIMIT)
+    own = REFUSED if elements_of(info) > LIMIT else plain(info)
     if isinstance(own, dict):
         clean = sanitizer.mapping(cast("dict[object, object]", own), "$", MAP_DEPTH)
         return encode_meta(clean), sanitizer.changed
@@ -70,10 +76,11 @@ def encode_meta_lenient(info: object) -> tuple[MetaMap, list[str]]:
 
 
 class _Sanitizer:
-    def __init__(self, refuse_cycles: bool) -> None:
+    def __init__(self, *, refuse_cycles: bool, limit: int) -> None:
         self.changed: list[str] = []
         self._refuse_cycles = refuse_cycles
         self._open: set[int] = set()
+        self._left = limit
 
     def mapping(
         self, value: Mapping[Any, object], path: str, depth: int
@@ -87,6 +94,10 @@ class _Sanitizer:
         return clean
 
     def _clean(self, value: object, path: str, depth: int) -> object:
+        elements = elements_of(value)
+        if elements > self._left:
+            return self._changed(described(value), path)
+        self._left -= elements
         own = plain(value)
         if own is REFUSED:
             self.changed.append(path)
