@@ -4,39 +4,61 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
+from numbers import Real
 from typing import SupportsIndex
 
-from rlcore import ConfigurationError
+from rlcore import Bearer, ConfigurationError, Credential, Secret
 
 INT64 = range(-(2**63), 2**63)
+# Half of it, as gRPC adds the time since 1970 and counts in nanoseconds of 64 bits too.
+LONGEST_SECONDS = threading.TIMEOUT_MAX / 2
 
 
 def checked_seconds(name: str, seconds: float | None) -> float | None:
-    """Return a time limit; 0 and None mean no limit.
+    """Return a time limit; 0 and None mean no limit, one of centuries what can be waited at most.
 
     Raises:
-        ConfigurationError: it is negative or not finite.
+        ConfigurationError: it is no number, negative, or not finite.
     """
     if seconds is None or seconds == 0:
         return None
-    if seconds < 0 or not math.isfinite(seconds):
-        raise ConfigurationError(
-            f"{name} is {seconds!r}", hint="Give a number of seconds, or None for no limit."
-        )
-    return float(seconds)
+    return _bounded(name, seconds, hint="Give a number of seconds, or None for no limit.")
 
 
 def checked_wait(seconds: float) -> float:
     """Return how long to wait for a server.
 
     Raises:
-        ConfigurationError: it is negative or not finite.
+        ConfigurationError: it is no number, negative, or not finite.
     """
-    if seconds < 0 or not math.isfinite(seconds):
+    return _bounded("wait_for_server_seconds", seconds, hint="Give seconds, 0 for no waiting.")
+
+
+def checked_credential(token: object, credential: object) -> Credential | None:
+    """Return what to show to a server, from a client's token or credential.
+
+    Raises:
+        ConfigurationError: both were given, or what was given is none.
+    """
+    if token is not None and credential is not None:
         raise ConfigurationError(
-            f"wait_for_server_seconds is {seconds!r}", hint="Give a number of seconds, 0 for none."
+            "token and credential are both given", hint="Give one or the other."
         )
-    return float(seconds)
+    if token is None:
+        if credential is None or isinstance(credential, Credential):
+            return credential
+        raise ConfigurationError(
+            f"credential is a {type(credential).__name__}, not a credential",
+            hint="Give an rlcore.Bearer, or the text as token=.",
+        )
+    if isinstance(token, str):
+        return Bearer(Secret(token))
+    if isinstance(token, Secret):
+        return Bearer(token)
+    raise ConfigurationError(
+        f"token is a {type(token).__name__}, not a text", hint="Give a str or an rlcore.Secret."
+    )
 
 
 def checked_seed(seed: SupportsIndex | None) -> int | None:
@@ -52,3 +74,10 @@ def checked_seed(seed: SupportsIndex | None) -> int | None:
     if number not in INT64:
         raise OverflowError(f"the seed {number} does not fit 64 bits with a sign")
     return number
+
+
+def _bounded(name: str, seconds: float, *, hint: str) -> float:
+    given: object = seconds
+    if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= seconds < math.inf:
+        raise ConfigurationError(f"{name} is {seconds!r}", hint=hint)
+    return float(min(seconds, LONGEST_SECONDS))

@@ -9,7 +9,6 @@ from typing import Any
 from rlcore import (
     AccessDenied,
     AddressError,
-    Bearer,
     ConfigurationError,
     Credential,
     Deadline,
@@ -24,6 +23,7 @@ from rlcore import (
 from rlcore.backoff import Backoff
 from rlcore.resolvers import resolve
 
+from rlmesh.client.arguments import checked_credential
 from rlmesh.protocol.handshake import Welcome, accept, greet
 from rlmesh.protocol.this_peer import this_peer
 from rlmesh.specs import EnvContract
@@ -88,14 +88,9 @@ def destination_of(
 
     Raises:
         AddressError: the address cannot be understood, or is none.
-        ConfigurationError: both a token and a credential were given.
+        ConfigurationError: both a token and a credential were given, or one that is none.
     """
-    if token is not None and credential is not None:
-        raise ConfigurationError(
-            "token and credential are both given", hint="Give one or the other."
-        )
-    if token is not None:
-        credential = Bearer(token if isinstance(token, Secret) else Secret(token))
+    credential = checked_credential(token, credential)
     given = _named(address)
     apart = any(part is not None for part in (host, port, path, transport))
     if not isinstance(given, Endpoint) and (apart or given is None or speaks(given)):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import grpc
-from rlcore import ANONYMOUS, Credential
+from rlcore import ANONYMOUS, ConfigurationError, Credential
 
 from rlmesh.transport.addresses import Address, UnixAddress
 from rlmesh.transport.failures import failure_of
@@ -12,10 +14,16 @@ from rlmesh.transport.limits import MESSAGE_BYTES, keepalive_options, message_op
 from rlmesh.transport.methods import JOIN
 
 RECONNECT_MS = 100
+# What a header can carry unchanged: blanks at its ends are taken off on the way.
+_SENDABLE = re.compile(r"(?! )[ -~]*(?<! )")
 
 
 class Connection:
-    """A connection to one server, used by one client."""
+    """A connection to one server, used by one client.
+
+    Raises:
+        ConfigurationError: the credential cannot be sent.
+    """
 
     def __init__(
         self,
@@ -25,7 +33,7 @@ class Connection:
         message_limit: int = MESSAGE_BYTES,
     ) -> None:
         self.address = address
-        self._metadata = credential.grpc_metadata()
+        self._metadata = _sendable(credential.grpc_metadata())
         self._limit = message_limit
         options = [
             *message_options(message_limit),
@@ -70,3 +78,13 @@ class Connection:
     def close(self) -> None:
         """Close the connection."""
         self._channel.close()
+
+
+def _sendable(metadata: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    for _, text in metadata:
+        if not _SENDABLE.fullmatch(text):
+            raise ConfigurationError(
+                "the token has other characters than visible ASCII, or a blank at an end",
+                hint="Was it read with its line break? Pass it as it was issued.",
+            )
+    return metadata
