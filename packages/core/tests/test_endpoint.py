@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +59,7 @@ def test_a_uri_names_an_environment(text: str, name: str, version: int | None) -
         "rleaas://CartPole@-1",
         "rleaas://CartPole@latest",
         "rleaas://CartPole@\N{ARABIC-INDIC DIGIT THREE}",
+        "rleaas://CartPole@" + "9" * 5000,
         "rleaas://100%",
         "rleaas://%FF",
     ],
@@ -65,6 +68,12 @@ def test_what_is_no_environment_uri_is_an_address_error_that_shows_it(text: str)
     with pytest.raises(AddressError) as caught:
         EnvironmentURI.parse(text)
     assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize("thing", [5, None, b"rleaas://CartPole"])
+def test_what_is_no_text_is_no_environment_uri(thing: Any) -> None:
+    with pytest.raises(AddressError, match="is not an environment URI"):
+        EnvironmentURI.parse(thing)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Self
+from typing import Self, cast
 from urllib.parse import quote, unquote
 
 from rlcore.credentials import ANONYMOUS, Credential
@@ -15,7 +15,8 @@ SCHEME = "rleaas"
 SHORT_DIGEST = len("sha256:") + 12
 
 _URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.DOTALL)
-_VERSION = re.compile(r"[1-9][0-9]*", re.ASCII)
+# Bounded, as Python makes no number of a text with thousands of digits.
+_VERSION = re.compile(r"[1-9][0-9]{0,99}", re.ASCII)
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _FORM = f"{SCHEME}://NAME or {SCHEME}://NAME@VERSION"
 
@@ -106,7 +107,8 @@ class EnvironmentURI:
             AddressError: it is not such a URI.
             ConfigurationError: the name in it is not one.
         """
-        match = _URI.fullmatch(text.strip())
+        is_text = isinstance(cast("object", text), str)
+        match = _URI.fullmatch(text.strip()) if is_text else None
         if match is None or match["scheme"].lower() != SCHEME:
             raise AddressError(f"{text!r} is not an environment URI", hint=f"Write {_FORM}.")
         name, at, version = match["rest"].partition("@")
