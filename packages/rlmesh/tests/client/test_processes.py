@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
+import pickle
+import re
 import signal
 from collections.abc import Callable
 from typing import Any
@@ -82,3 +85,14 @@ def test_closing_and_dropping_it_in_a_forked_process_leaves_the_session_alone(
     env.step(0)
     env.close()
     assert made.made[0].steps == 1
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_client_that_is_pickled_or_copied_says_to_make_a_new_one(
+    serve: Serve, factory: Any, client: Any, duplicate: Callable[[object], object]
+) -> None:
+    with client(serve(factory())) as env:
+        with pytest.raises(TypeError, match=re.escape(f"RemoteEnv({env.address!r})")):
+            duplicate(env)
+        env.reset()

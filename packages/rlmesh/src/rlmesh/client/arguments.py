@@ -76,6 +76,15 @@ def checked_seed(seed: SupportsIndex | None) -> int | None:
     return number
 
 
+def not_copied(client: object, address: str) -> TypeError:
+    """Return why a client is neither pickled nor copied: its session has one owner."""
+    name = type(client).__name__
+    return TypeError(
+        f"a {name} is a connection, which cannot be pickled or copied; pass on the address and "
+        f"make a new one: {name}({address!r})"
+    )
+
+
 def _bounded(name: str, seconds: float, *, hint: str) -> float:
     given: object = seconds
     if isinstance(given, bool) or not isinstance(given, Real) or not 0 <= seconds < math.inf:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self, SupportsIndex, Unpack
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, SupportsIndex, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from rlcore import EnvironmentIdentity, Secret, UnsupportedError
 
-from rlmesh.client.arguments import checked_seed
+from rlmesh.client.arguments import checked_seed, not_copied
 from rlmesh.client.gymnasium_base import BaseEnv, spec_of
 from rlmesh.client.options import ConnectOptions, open_link
 from rlmesh.codec import NUMPY
@@ -157,6 +157,9 @@ class RemoteEnv(BaseEnv):
     def __exit__(self, *_: object) -> Literal[False]:
         self.close()
         return False
+
+    def __reduce__(self) -> NoReturn:
+        raise not_copied(self, self.address)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.identity}, address={self.address!r})"

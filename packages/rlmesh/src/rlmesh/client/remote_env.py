@@ -5,11 +5,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self, SupportsIndex, Unpack
+from typing import Any, NoReturn, Self, SupportsIndex, Unpack
 
 from rlcore import EnvironmentIdentity
 
-from rlmesh.client.arguments import checked_seed
+from rlmesh.client.arguments import checked_seed, not_copied
 from rlmesh.client.options import ConnectOptions, open_link
 from rlmesh.codec import NATIVE
 from rlmesh.spaces import Space, SpaceSpec
@@ -168,6 +168,9 @@ class RemoteEnv:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise not_copied(self, self.address)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.identity}, address={self.address!r})"
