@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from rlcore import ConfigurationError
 from rlmesh.numpy import RemoteEnv
-from rlmesh.serve import make_parser, read_command
+from rlmesh.serve import Misuse, make_parser, read_command
 from rlmesh.server.sources import load_factory
 
 MODULE = """
@@ -183,7 +183,7 @@ def test_the_server_ends_with_its_parent(folder: Path) -> None:
         (["worlds_for_serve:number"], 1, "makes no environment"),
         (["no_such_module:x"], 1, "No module named 'no_such_module'"),
         (["CartPole-v1", "--address", "0.0.0.0:0"], 1, "error: tcp://0.0.0.0:0 can be reached"),
-        (["CartPole-v1", "--address", "nowhere"], 1, "error: 'nowhere' is not a host and a port"),
+        (["CartPole-v1", "--address", "nowhere"], 2, "error: 'nowhere' is not a host and a port"),
         (["CartPole-v1", "--kwargs-json", '{"nosuch": 1}'], 1, "nosuch"),
         ([], 2, "name one environment"),
         (["a", "--env", "b"], 2, "name one environment"),
@@ -191,6 +191,7 @@ def test_the_server_ends_with_its_parent(folder: Path) -> None:
         (["CartPole-v1", "--kwargs-json", "[]"], 2, "not a JSON object"),
         (["CartPole-v1", "--address", "a:1", "--port", "1"], 2, "--address is given beside"),
         (["CartPole-v1", "--max-sessions", "0"], 2, "max_sessions is 0"),
+        (["CartPole-v1", "--port", "99999"], 2, "no port between 0 and 65535"),
     ],
 )
 def test_what_cannot_be_served_is_one_line_and_an_exit_code(
@@ -235,6 +236,11 @@ def test_where_to_serve_is_argument_over_variable_over_default(
 ) -> None:
     parsed = make_parser().parse_args(["CartPole-v1", *arguments])
     assert read_command(parsed, environ).address == address
+
+
+def test_a_port_variable_that_is_no_port_is_misuse() -> None:
+    with pytest.raises(Misuse):
+        read_command(make_parser().parse_args(["CartPole-v1"]), {"RLMESH_PORT": "http"})
 
 
 def test_an_id_of_gymnasium_is_looked_up_when_it_is_made() -> None:

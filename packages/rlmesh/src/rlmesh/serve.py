@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import cast
 
-from rlcore import ConfigurationError, Error
+from rlcore import AddressError, ConfigurationError, Error
 from rlcore.environ import snapshot, variable
 
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.environments import make_env
 from rlmesh.server.options import MAX_SESSIONS, ServeOptions
 from rlmesh.server.sources import load_factory, look_here
+from rlmesh.transport.addresses import parse_bind
 
 PROGRAM = "python -m rlmesh.serve"
 DEFAULT_ADDRESS = "127.0.0.1:50051"
@@ -186,7 +187,7 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
     return Command(
         source=sources[0],
         kwargs=_kwargs(arguments.kwargs_json or variable("RLMESH_MAKE_KWARGS", environ)),
-        address=_address(arguments, environ),
+        address=_checked(_address(arguments, environ)),
         shared=arguments.shared,
         options=options,
         token=variable("RLMESH_TOKEN", environ),
@@ -212,6 +213,14 @@ def _address(arguments: argparse.Namespace, environ: Mapping[str, str]) -> str:
     found_host = host or default_host
     bracketed = f"[{found_host}]" if ":" in found_host else found_host
     return f"{bracketed}:{named_port if port is None else port}"
+
+
+def _checked(address: str) -> str:
+    try:
+        parse_bind(address)
+    except AddressError as error:
+        raise Misuse(error.message, hint=error.hint) from error
+    return address
 
 
 def _kwargs(text: str | None) -> Mapping[str, object]:

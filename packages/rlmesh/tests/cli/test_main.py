@@ -26,6 +26,9 @@ def interrupting(observation, context):
         raise KeyboardInterrupt
     return 0
 
+def raising(observation):
+    raise OSError("a\\nb")
+
 def on_tensors(observation):
     assert type(observation).__name__ == "Tensor"
     return 0
@@ -42,6 +45,7 @@ class Broken:
 @pytest.fixture(autouse=True)
 def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "policies.py").write_text(POLICY, encoding="utf-8")
+    (tmp_path / "raising.py").write_text("raise ZeroDivisionError('at import')", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delitem(sys.modules, "policies", raising=False)
@@ -100,8 +104,11 @@ def test_run_as_json_is_a_result(model: str, capsys: pytest.CaptureFixture[str])
         (["run", "random", "CartPole-v1", "--episodes", "-2"], "episodes is -2"),
         (["run", "policies:wrong", "CartPole-v1"], "must be 0 to 1"),
         (["ping", "tcp://127.0.0.1:1", "--timeout", "0.2"], "tcp://127.0.0.1:1"),
-        (["inspect", "carrier-pigeon://coop"], "carrier-pigeon"),
-        (["ping", "127.0.0.1:5000", "--timeout", "-1"], "--timeout is -1.0"),
+        (["ping", "tcp://127.0.0.1:1"], "pass --wait SECONDS"),
+        (["run", "policies:left", "CartPole-v1", "--output", "no/x.json"], "no folder 'no'"),
+        (["run", "policies:left", "CartPole-v1", "--output", "."], "it is a folder"),
+        (["run", "raising:Z", "CartPole-v1"], "it raised ZeroDivisionError: at import"),
+        (["run", "policies:raising", "CartPole-v1"], "'policies:raising' raised OSError: a b"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(
@@ -115,12 +122,33 @@ def test_what_is_wrong_is_said_in_one_line(
     assert errors.count("\n") == 1
 
 
-def test_seeds_that_are_none_are_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["run", "random", "CartPole-v1", "--seeds", "a:b"], "'a:b' is neither FIRST:LAST"),
+        (["run", "random", "CartPole-v1", "--seeds", "5:1"], "'5:1' names no seed"),
+        (["run", "random", "CartPole-v1", "--wait", "nan"], "'nan' is no number of seconds"),
+        (["ping", "127.0.0.1:5000", "--timeout", "-1"], "'-1' is no number of seconds"),
+        (["ping", "127.0.0.1:5000", "--timeout", "0"], "give more than 0 seconds"),
+    ],
+)
+def test_options_that_make_no_sense_are_a_usage_error(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["run", "random", "CartPole-v1", "--seeds", "a:b"])
+        main(arguments)
 
     assert caught.value.code == 2
-    assert "'a:b' is neither FIRST:LAST nor 1,2,3" in capsys.readouterr().err
+    assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("address", ["carrier-pigeon://coop", "127.0.0.1:99999"])
+def test_what_is_no_address_is_a_usage_error_in_one_line(
+    address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", address]) == 2
+
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_failed_episodes_make_a_failed_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,6 +55,13 @@ def test_run_takes_a_bare_host_and_port(
     assert RunResult.from_json(capsys.readouterr().out).total_steps == 12
 
 
+def test_run_waits_for_a_server_that_it_was_told_to_wait_for(
+    server: EnvServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "random", server.address, "--max-steps", "2", "--wait", "5"]) == 0
+    assert main(["ping", server.address, "--wait", "5"]) == 0
+
+
 def test_serve_serves_until_it_is_told_to_stop() -> None:
     command = [sys.executable, "-m", "rlmesh", "serve", "CartPole-v1", "--port", "0"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

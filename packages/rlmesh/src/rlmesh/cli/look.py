@@ -2,12 +2,11 @@
 
 import argparse
 import json
+import math
 from collections.abc import Callable
 from contextlib import closing
 from time import perf_counter
 from typing import TYPE_CHECKING
-
-from rlcore import ConfigurationError
 
 if TYPE_CHECKING:
     from rlmesh.client.remote_env import RemoteEnv
@@ -35,6 +34,13 @@ def add_inspect(add: AddParser) -> None:
     parser = add("inspect", help="print the contract of a served environment")
     _add_address(parser)
     parser.set_defaults(command=inspect)
+
+
+def add_wait(parser: argparse.ArgumentParser) -> None:
+    """Add `--wait`."""
+    parser.add_argument(
+        "--wait", type=_seconds, default=0.0, help="seconds to wait for a server to come up (0)"
+    )
 
 
 def version(options: argparse.Namespace) -> int:
@@ -89,7 +95,8 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "address", help="tcp://HOST:PORT, HOST:PORT, unix://PATH, or rleaas://NAME[@VERSION]"
     )
-    parser.add_argument("--timeout", type=float, default=10.0, help="seconds to connect (10)")
+    parser.add_argument("--timeout", type=_positive, default=10.0, help="seconds to connect (10)")
+    add_wait(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -97,8 +104,27 @@ def _dial(options: argparse.Namespace) -> "tuple[RemoteEnv, float]":
     """Dial, and count the milliseconds; loading the client is no part of them."""
     from rlmesh.client.remote_env import RemoteEnv
 
-    if options.timeout <= 0:
-        raise ConfigurationError(f"--timeout is {options.timeout}", hint="give a positive number")
     started = perf_counter()
-    env = RemoteEnv(options.address, connect_timeout_seconds=options.timeout)
+    env = RemoteEnv(
+        options.address,
+        connect_timeout_seconds=options.timeout,
+        wait_for_server_seconds=options.wait,
+    )
     return env, (perf_counter() - started) * 1000
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not (seconds >= 0 and math.isfinite(seconds)):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return seconds
+
+
+def _positive(text: str) -> float:
+    seconds = _seconds(text)
+    if seconds == 0:
+        raise argparse.ArgumentTypeError("give more than 0 seconds")
+    return seconds

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from rlcore import Error
+from rlcore import AddressError, Error
 
 from rlmesh import __version__
 from rlmesh.cli import look, play
@@ -31,8 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"\n{interrupt or 'interrupted'}", file=sys.stderr)
         return 130
     except Error as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        # One line, in the words of this command: the hint is for callers of the library.
+        text = " ".join(str(error).split()).replace("wait_for_server_seconds=", "--wait SECONDS")
+        print(f"error: {text}", file=sys.stderr)
+        return 2 if isinstance(error, AddressError) else 1
     except BrokenPipeError:
         # The reader (`| head`) has what it wanted; Python's own flush at exit must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

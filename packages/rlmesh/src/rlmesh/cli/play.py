@@ -2,13 +2,14 @@
 
 import argparse
 import importlib
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlcore import ConfigurationError, RunFailed, RunInterrupted
+from rlcore import ConfigurationError, Error, RunFailed, RunInterrupted
 
-from rlmesh.cli.look import AddParser
+from rlmesh.cli.look import AddParser, add_wait
 
 if TYPE_CHECKING:
     from rlmesh.runs.results import RunResult
@@ -35,18 +36,25 @@ def add_run(add: AddParser) -> None:
     parser.add_argument("--native", action="store_true", help="give functions rlmesh.Tensor")
     parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
     parser.add_argument("--output", type=Path, help="also write the result as JSON to this file")
+    add_wait(parser)
     parser.set_defaults(command=run_command)
 
 
 def run_command(options: argparse.Namespace) -> int:
     """Run, print the result, and return 1 when no episode has a score."""
+    from rlmesh.protocol.faults import text_of
     from rlmesh.runs.results import RunResult as Result
     from rlmesh.runs.run import run
 
+    if options.output is not None:
+        _check_output(options.output)
+    model, env = model_from(options.model, native=options.native), env_from(options.env)
+    if options.wait and isinstance(env, str):
+        _wait_for(env, options.wait)
     try:
         result = run(
-            model_from(options.model, native=options.native),
-            env_from(options.env),
+            model,
+            env,
             seeds=options.seeds,
             episodes=options.episodes,
             seed=options.seed,
@@ -54,10 +62,15 @@ def run_command(options: argparse.Namespace) -> int:
             success_threshold=options.success_threshold,
             max_failures=options.max_failures,
         )
-    except (RunFailed, RunInterrupted) as error:
-        if isinstance(error.partial, Result):
-            _report(error.partial, options)
-        raise
+    except (Exception, RunInterrupted) as error:
+        partial: object = getattr(error, "partial", None)
+        if isinstance(partial, Result):
+            _report(partial, options)
+        if isinstance(error, Error | RunInterrupted):
+            raise
+        # What a model raises is not ours, and a command has no use for its traceback.
+        message = f"running {options.model!r} raised {type(error).__name__}: {text_of(error)}"
+        raise RunFailed(message, partial=partial) from error
     _report(result, options)
     return 0 if result.coverage.scored == result.coverage.asked else 1
 
@@ -100,11 +113,13 @@ def attribute(source: str) -> object:
     """Return what MODULE:ATTRIBUTE names; modules beside the command count as well.
 
     Raises:
-        ConfigurationError: it is not of that form, or there is no such module or attribute.
+        ConfigurationError: it is not of that form, there is no such module or attribute, or the
+            module raises.
     """
     module_name, colon, path = source.partition(":")
     if not (colon and module_name and path):
         raise ConfigurationError(f"{source!r} is not MODULE:ATTRIBUTE")
+    from rlmesh.protocol.faults import text_of
     from rlmesh.server.sources import look_here
 
     look_here()
@@ -114,15 +129,45 @@ def attribute(source: str) -> object:
             found = getattr(found, name)
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f"cannot load {source!r}: {error}") from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {text_of(error)}"
+        raise ConfigurationError(f"cannot load {source!r}: it raised {what}") from error
     return found
 
 
+def _wait_for(address: str, seconds: float) -> None:
+    from rlmesh.client.remote_env import RemoteEnv
+
+    RemoteEnv(address, wait_for_server_seconds=seconds).close()
+
+
+def _check_output(path: Path) -> None:
+    if path.is_dir():
+        raise _unwritable(path, "it is a folder")
+    if not path.parent.is_dir():
+        raise _unwritable(path, f"there is no folder {str(path.parent)!r}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise _unwritable(path, "permission denied")
+
+
+def _unwritable(path: Path, reason: str) -> ConfigurationError:
+    return ConfigurationError(f"--output {str(path)!r} cannot be written: {reason}")
+
+
 def _report(result: "RunResult", options: argparse.Namespace) -> None:
-    if options.output is not None:
-        options.output.write_text(result.to_json() + "\n", encoding="utf-8")
     if options.json:
         print(result.to_json())
-        return
+    else:
+        _print(result)
+    # Last, so that a full disk costs no one the result that is on the screen.
+    if options.output is not None:
+        try:
+            options.output.write_text(result.to_json() + "\n", encoding="utf-8")
+        except OSError as error:
+            raise _unwritable(options.output, error.strerror or str(error)) from error
+
+
+def _print(result: "RunResult") -> None:
     for episode in result.episodes:
         reward = "" if episode.reward is None else f"  reward {episode.reward:.2f}"
         error = "" if episode.error is None else f"  {episode.error}"
@@ -135,7 +180,11 @@ def _seeds(text: str) -> list[int]:
     try:
         if ":" in text:
             first, last = text.split(":")
-            return list(range(int(first), int(last)))
-        return [int(part) for part in text.split(",")]
+            seeds = list(range(int(first), int(last)))
+        else:
+            seeds = [int(part) for part in text.split(",")]
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is neither FIRST:LAST nor 1,2,3") from error
+    if not seeds:
+        raise argparse.ArgumentTypeError(f"{text!r} names no seed: LAST is excluded")
+    return seeds
