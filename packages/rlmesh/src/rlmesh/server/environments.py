@@ -60,10 +60,13 @@ class TheOne:
         """Take the one place.
 
         Raises:
-            SessionBusy: another client has it.
+            SessionBusy: another client has it, or an abandoned step still runs in it.
         """
         if not self._place.acquire(timeout=HANDOVER_SECONDS):
-            raise SessionBusy("another client is stepping this environment")
+            raise SessionBusy(
+                "another client is stepping this environment, or a step that a client gave up on "
+                "is still running"
+            )
 
     def take(self) -> Env:
         """Return the environment."""
