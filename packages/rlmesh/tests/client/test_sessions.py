@@ -31,9 +31,11 @@ from rlcore.tokens import mint_token
 from rlmesh.numpy import RemoteEnv
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.options import ServeOptions
+from rlmesh.transport.health import MAX_WATCHERS
 
 Serve = Callable[..., EnvServer]
 HEALTH = "/grpc.health.v1.Health/Check"
+WATCH = "/grpc.health.v1.Health/Watch"
 
 
 def test_each_client_of_a_factory_has_an_environment_of_its_own(
@@ -339,6 +341,33 @@ def test_the_health_service_answers_without_a_token(serve: Serve, scripted: Any)
         with pytest.raises(grpc.RpcError) as caught:
             check(b"\x0a\x01x", timeout=10)
         assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_watchers_without_a_token_do_not_lock_anybody_out(
+    serve: Serve, scripted: Any, eventually: Any
+) -> None:
+    server = serve(scripted(), token="secret", options=ServeOptions(max_sessions=1))
+    with grpc.insecure_channel(server.address.removeprefix("tcp://")) as channel:
+        watch: grpc.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream(WATCH)
+        streams = [watch(b"", timeout=60) for _ in range(140)]
+        heard = [first(stream) for stream in streams]
+        assert heard.count(b"\x08\x01") == MAX_WATCHERS
+        assert heard.count(grpc.StatusCode.RESOURCE_EXHAUSTED) == 140 - MAX_WATCHERS
+        with RemoteEnv(server, token="secret") as env:
+            env.reset()
+            env.step(0)
+    with grpc.insecure_channel(server.address.removeprefix("tcp://")) as channel:
+        watch = channel.unary_stream(WATCH)
+        eventually(lambda: first(watch(b"", timeout=60)) == b"\x08\x01")
+
+
+def first(stream: Any) -> bytes | grpc.StatusCode:
+    try:
+        answer: bytes = next(stream)
+        return answer
+    except grpc.RpcError:
+        code: grpc.StatusCode = stream.code()
+        return code
 
 
 def test_small_messages_do_not_wait_for_each_other_on_either_side(

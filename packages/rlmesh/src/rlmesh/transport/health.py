@@ -14,6 +14,8 @@ from rlmesh.transport.methods import ENV_SERVICE, HEALTH_SERVICE
 
 SERVING, NOT_SERVING, SERVICE_UNKNOWN = 1, 2, 3
 SERVICES = ("", ENV_SERVICE)
+# A watcher shows no token and stays: more of them would take the places of calls and sessions.
+MAX_WATCHERS = 16
 
 
 class Health:
@@ -22,6 +24,7 @@ class Health:
     def __init__(self) -> None:
         self._serving = True
         self._changed = threading.Condition()
+        self._places = threading.Semaphore(MAX_WATCHERS)
 
     def stop_serving(self) -> None:
         """Say from now on that the server does not serve."""
@@ -52,6 +55,17 @@ class Health:
         if request.value not in SERVICES:
             yield Int32Value(value=SERVICE_UNKNOWN)
             return
+        if not self._places.acquire(blocking=False):
+            context.abort(
+                grpc.StatusCode.RESOURCE_EXHAUSTED,
+                f"{MAX_WATCHERS} watchers are here already; use Check",
+            )
+        try:
+            yield from self._follow(context)
+        finally:
+            self._places.release()
+
+    def _follow(self, context: grpc.ServicerContext) -> Iterator[Int32Value]:
         context.add_callback(self._wake)
         told: bool | None = None
         while context.is_active():
