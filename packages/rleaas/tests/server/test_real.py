@@ -13,6 +13,7 @@ from rlmesh.numpy import RemoteEnv
 from .conftest import Running, Start
 
 MODULE = """
+import os, threading
 import gymnasium
 
 class Env(gymnasium.Env):
@@ -22,6 +23,22 @@ class Env(gymnasium.Env):
         return 0, {{}}
     def step(self, action):
         return 1, 1.0, True, False, {{}}
+
+class Trouble(Env):
+    steps = 0
+    def step(self, action):
+        Trouble.steps += 1
+        if Trouble.steps == 31:
+            self.trouble()
+        return 1, 1.0, False, False, {{}}
+
+class Crashes(Trouble):
+    def trouble(self):
+        os._exit(9)
+
+class Hangs(Trouble):
+    def trouble(self):
+        threading.Event().wait()
 
 def broken():
     raise OSError("no robot is plugged in")
@@ -113,6 +130,38 @@ def test_an_environment_process_that_is_killed_comes_back_on_demand(real: Runnin
 
     assert env.address != before
     env.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(
+    ("maker", "says", "reason"),
+    [
+        ("Crashes", "is gone: its process ended in step 31 of", "environment_gone"),
+        ("Hangs", "did not answer within 2 s in step 31 of", "timeout"),
+    ],
+)
+def test_an_environment_that_dies_or_hangs_in_a_step_fails_its_training_by_name(
+    real: Running,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    maker: str,
+    says: str,
+    reason: str,
+) -> None:
+    (tmp_path / "trouble_of_test.py").write_text(MODULE.format(actions=2))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    real.register("Trouble", source=f"python://trouble_of_test:{maker}")
+    job_id = real.train("Trouble", seed=1, config={"num_envs": 1, "step_timeout": 2})
+
+    real.server.state.scheduler.wait_finished("training", job_id, 60)
+
+    job = TrainingJob.model_validate(real.ok(real.http.get(f"/training/{job_id}")))
+    assert job.status == "failed"
+    assert job.reason is not None
+    assert job.reason.startswith(f"environment 'Trouble@1' {says} the episode with seed ")
+    assert "reset()" not in job.reason
+    assert job.results.get("failure_reason") == reason
 
 
 def processes_of(module: str) -> list[str]:

@@ -33,6 +33,7 @@ CONFIGS = st.fixed_dictionaries(
         "target_reward": st.floats(-1e9, 1e9),
         "average_over": st.integers(1, 1000),
         "total_timesteps": COUNTS,
+        "step_timeout": st.floats(0.001, 86400),
         "description": st.text(),
         "simulation": st.fixed_dictionaries(
             {},

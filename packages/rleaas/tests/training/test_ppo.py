@@ -144,7 +144,7 @@ def test_a_reward_that_is_no_number_fails_with_its_place(
     with pytest.raises(EnvironmentException, match=f"reward {reward}") as caught:
         train(notebook, lambda: countdown(lambda: reward))
 
-    assert (caught.value.environment, caught.value.step) == ("CartPole", 3)
+    assert (caught.value.environment, caught.value.step) == ("CartPole@2", 3)
     assert caught.value.seed is not None
 
 

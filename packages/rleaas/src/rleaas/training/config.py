@@ -55,6 +55,8 @@ class TrainingConfig:
 
     `average_over` is how many of the last episodes the running mean return and success rate are
     taken over (100 by default); the job stops early when that mean is at `target_reward`.
+    `step_timeout` is how many seconds one step or reset of the environment may take (60 by
+    default); the job fails when one takes longer.
     """
 
     algorithm: str
@@ -79,6 +81,7 @@ class TrainingConfig:
     target_reward: float | None = None
     average_over: int | None = None
     total_timesteps: int | None = None
+    step_timeout: float | None = None
     description: str | None = None
     simulation: Simulation | None = None
     compute_quota: ComputeQuota | None = None
@@ -249,6 +252,7 @@ _KEYS: Mapping[str, Callable[[str, object], object]] = {
     "target_reward": rules.number,
     "average_over": rules.positive_int,
     "total_timesteps": rules.positive_int,
+    "step_timeout": rules.seconds_of_a_day,
     "description": rules.text,
     "simulation": _simulation,
     "compute_quota": _quota,

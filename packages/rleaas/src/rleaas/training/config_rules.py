@@ -9,6 +9,8 @@ from typing import cast
 
 from rlcore import ConfigurationError
 
+DAY_SECONDS = 86400
+
 
 def positive_int(key: str, value: object) -> int:
     """`value`, if it is an int above 0 (a bool is none).
@@ -60,6 +62,14 @@ def above_zero(key: str, value: object) -> float:
     found = number(key, value)
     if found <= 0:
         raise bad(key, value, "must be above 0")
+    return found
+
+
+def seconds_of_a_day(key: str, value: object) -> float:
+    """A number above 0, up to a day's seconds."""
+    found = above_zero(key, value)
+    if found > DAY_SECONDS:
+        raise bad(key, value, f"must be at most {DAY_SECONDS}, the seconds of a day")
     return found
 
 

@@ -34,7 +34,7 @@ from rleaas.training.learner_spaces import check_learnable
 from rleaas.training.ledger import AVERAGE_OVER, EpisodeLedger
 from rleaas.training.ppo_callback import DiagnosticsWriter, JobCallback
 from rleaas.training.ppo_model import Diverged, Settings
-from rleaas.training.sessions import GuardedEnv, SessionVecEnv, open_sessions
+from rleaas.training.sessions import GuardedEnv, SessionVecEnv, label_of, open_sessions
 from rleaas.training.space_json import space_to_json
 from rleaas.training.trainer import (
     Progress,
@@ -212,7 +212,7 @@ def _sessions(task: TrainingTask, seed: int) -> Generator[list[GuardedEnv]]:
         task.make_env,
         count,
         required=asked is not None,
-        name=task.environment.name,
+        name=label_of(task.environment),
         max_steps=task.config.max_steps,
         seed=seed,
     )

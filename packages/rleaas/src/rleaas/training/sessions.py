@@ -13,7 +13,15 @@ from typing import Any, cast
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
-from rlcore import ConfigurationError, EnvironmentException, SessionBusy
+from rlcore import (
+    CallTimeout,
+    ConfigurationError,
+    EnvironmentException,
+    EnvironmentIdentity,
+    RLMeshException,
+    SessionBusy,
+    SessionClosed,
+)
 from stable_baselines3.common.vec_env import DummyVecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvStepReturn
 
@@ -71,16 +79,21 @@ class GuardedEnv(gymnasium.Env[Any, Any]):
         self._episode_seed = seed
         self._steps = 0
         self._return = 0.0
-        observation, info = self._env.reset(seed=seed, options=options)
+        try:
+            observation, info = self._env.reset(seed=seed, options=options)
+        except (SessionClosed, CallTimeout) as error:
+            raise self._lost(error, "reset") from error
         self._require_finite(observation, "reset", "observation")
         return to_learner(self.given_observations, observation), info
 
     def step(self, action: Value) -> tuple[Value, float, bool, bool, dict[str, Any]]:
         """Step, and end the episode at the cap."""
-        observation, reward, terminated, truncated, info = self._env.step(
-            to_environment(self.given_actions, action)
-        )
+        given = to_environment(self.given_actions, action)
         self._steps += 1
+        try:
+            observation, reward, terminated, truncated, info = self._env.step(given)
+        except (SessionClosed, CallTimeout) as error:
+            raise self._lost(error, "step") from error
         score = float(reward)
         if not math.isfinite(score):
             raise self._broken("step", f"reward {score}")
@@ -113,6 +126,30 @@ class GuardedEnv(gymnasium.Env[Any, Any]):
             if array.dtype.kind == "f" and np.isnan(array).any():
                 raise self._broken(operation, f"{what} with NaN")
 
+    def _lost(self, error: SessionClosed | CallTimeout, operation: str) -> RLMeshException:
+        if isinstance(error, CallTimeout):
+            limit = "in time" if error.seconds is None else f"within {error.seconds:g} s"
+            return CallTimeout(
+                f"environment {self._name!r} did not answer {limit} {self._moment(operation)}",
+                operation=operation,
+                seconds=error.seconds,
+                layer="environment",
+                hint="If it may take that long, raise step_timeout in the training's config",
+            )
+        return EnvironmentException(
+            f"environment {self._name!r} is gone: its process ended {self._moment(operation)}",
+            code="environment_gone",
+            operation=operation,
+            environment=self._name,
+            seed=self._episode_seed,
+            step=self._steps,
+            hint="Its last output is in the server's log of the environment",
+        )
+
+    def _moment(self, operation: str) -> str:
+        where = f"step {self._steps}" if operation == "step" else "the reset"
+        return f"in {where} of the episode with seed {self._episode_seed}"
+
     def _broken(self, operation: str, what: str) -> EnvironmentException:
         return EnvironmentException(
             f"environment {self._name!r} returned a {what} in step {self._steps} of the episode "
@@ -143,6 +180,12 @@ class SessionVecEnv(DummyVecEnv):
             infos.append(info)
             self._save_obs(index, observation)
         return self._obs_from_buf(), self.buf_rews.copy(), self.buf_dones.copy(), infos
+
+
+def label_of(environment: EnvironmentIdentity) -> str:
+    """The environment as a user writes it: `name@version`."""
+    version = environment.version
+    return environment.name if version is None else f"{environment.name}@{version}"
 
 
 def episode_seed(run_seed: int, session: int, episode: int) -> int:
