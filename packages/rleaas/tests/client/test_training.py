@@ -162,7 +162,7 @@ def test_the_best_checkpoint_is_scored_and_of_equals_the_longest_trained() -> No
 @pytest.mark.parametrize(
     ("checkpoints", "metric", "complaint"),
     [
-        ([], "avg_reward", "no checkpoints yet"),
+        ([], "avg_reward", "has no checkpoints"),
         (CHECKPOINTS, "avg_rewrad", "no checkpoint .* has a score 'avg_rewrad'"),
         (CHECKPOINTS, "id", "no checkpoint .* has a score 'id'"),
         (CHECKPOINTS[1:2], "avg_reward", "no checkpoint .* has a score 'avg_reward'"),

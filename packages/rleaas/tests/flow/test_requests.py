@@ -62,3 +62,12 @@ def test_a_post_carries_its_key_and_may_be_repeated() -> None:
 def test_a_key_that_is_no_header_is_refused(key: str) -> None:
     with pytest.raises(ConfigurationError, match="idempotency key"):
         post("/train/x", {}, key=key)
+
+
+@pytest.mark.parametrize(
+    ("what", "says"),
+    [("environment name", "is not an environment name"), ("job id", "is not a job id")],
+)
+def test_a_refused_reference_has_the_right_article(what: str, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        segment("", what)

@@ -12,6 +12,10 @@ from rleaas._flow.wire import NO_BODY, Request
 Query = Mapping[str, str | int | float | bool | None]
 
 
+def _with_article(what: str) -> str:
+    return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
+
+
 def segment(value: str | int, what: str = "id") -> str:
     """Escape a name or id, so that it stays one segment of a path.
 
@@ -21,11 +25,13 @@ def segment(value: str | int, what: str = "id") -> str:
     text = str(value)
     if isinstance(value, bool) or not text.strip():
         raise ConfigurationError(
-            f"{value!r} is not a {what}", hint=f"Pass the {what} of something that exists."
+            f"{value!r} is not {_with_article(what)}",
+            hint=f"Pass the {what} of something that exists.",
         )
     if text in (".", ".."):
         raise ConfigurationError(
-            f"{value!r} cannot be a {what}", hint="It would change the path of the request."
+            f"{value!r} cannot be {_with_article(what)}",
+            hint="It would change the path of the request.",
         )
     try:
         return quote(text, safe="")

@@ -211,8 +211,9 @@ class TrainingJobResource(Handle[D, TrainingJob]):
         records = yield from routes.checkpoints(self.id, self._context)
         if not records:
             raise ConfigurationError(
-                f"training job {self.id!r} has no checkpoints yet",
-                hint="The first comes after `checkpoint_interval` episodes.",
+                f"training job {self.id!r} has no checkpoints",
+                hint="The first is saved after `checkpoint_interval` episodes; a job that ends "
+                "before has none.",
             )
         scored = [
             (float(value), record.episode or 0, index)
@@ -224,7 +225,8 @@ class TrainingJobResource(Handle[D, TrainingJob]):
         if not scored:
             raise ConfigurationError(
                 f"no checkpoint of training job {self.id!r} has a score {metric!r}",
-                hint="Scores are avg_reward and success_rate, where episodes tell success.",
+                hint="Scores are avg_reward, once an episode has ended, and success_rate, where "
+                "episodes tell success.",
             )
         return CheckpointResource(self._driver, records[max(scored)[2]])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -99,8 +100,8 @@ def delete(
     """Delete an environment's registration."""
     with connect(base_url, api_key, profile) as client:
         found = client.Environment.get(environment)
-        if not yes:
-            typer.confirm(f"Delete environment {found.name!r}?", abort=True, err=True)
+        if not yes and not _confirmed(f"Delete environment {found.name!r}?"):
+            raise typer.Abort
         answer = found.delete(confirm=True)
     if as_json:
         print_json(answer)
@@ -177,3 +178,14 @@ def _print_environment(environment: Environment, as_json: bool) -> None:
             "created": environment.created_at,
         }
     )
+
+
+def _confirmed(question: str) -> bool:
+    try:
+        return typer.confirm(question, err=True)
+    except typer.Abort as error:
+        if sys.stdin.isatty():
+            raise
+        raise ConfigurationError(
+            "nobody is there to confirm the deletion", hint="Pass --yes to delete without asking."
+        ) from error
