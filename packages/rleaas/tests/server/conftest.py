@@ -139,6 +139,9 @@ def tell(*reports):
                 {"Content-Type": "application/json"})["cancel_requested"]
 assignment = call("GET", base + "/assignment")
 print("working on", assignment["environment_uri"], flush=True)
+if plan and plan[0][0] == "never_starts":
+    print("importing", flush=True)
+    time.sleep(60)
 tell(("started", {}))
 for kind_, data in plan:
     if kind_ == "crash":
@@ -189,6 +192,7 @@ def start(mesh: FakeMesh, tmp_path: Path) -> Iterator[Start]:
         max_workers: int = 2,
         real: bool = False,
         data: Path | None = None,
+        patience: Patience = IMPATIENT,
     ) -> Running:
         def make_state(settings: ServerSettings) -> ServerState:
             if real:
@@ -198,7 +202,7 @@ def start(mesh: FakeMesh, tmp_path: Path) -> Iterator[Start]:
                 launcher=mesh,
                 inspect=mesh.inspect,
                 command=worker_command(plan),
-                patience=IMPATIENT,
+                patience=patience,
             )
 
         server = LocalServer(

@@ -158,3 +158,20 @@ def test_a_checkpoint_that_does_not_exist_is_not_found(platform: Running) -> Non
     reply = platform.http.post("/api/evaluations", json={"agent_checkpoint_id": "ckpt_x"})
 
     assert (reply.status_code, reply.json()["code"]) == (404, "checkpoint_not_found")
+
+
+def test_a_repeated_request_is_answered_when_the_environment_is_gone_by_then(
+    start: Start, checkpoint: tuple[Running, str]
+) -> None:
+    platform = start()
+    platform.ready()
+    body = {"agent_checkpoint_id": checkpoint[1], "seeds": [1]}
+    headers = {"Idempotency-Key": "k1"}
+    one = platform.http.post("/api/evaluations", json=body, headers=headers)
+    platform.ok(platform.http.post("/api/environments/CartPole/deprovision"))
+    refused = platform.http.post("/api/evaluations", json=body)
+
+    two = platform.http.post("/api/evaluations", json=body, headers=headers)
+
+    assert refused.status_code == 409
+    assert platform.ok(one)["id"] == platform.ok(two)["id"]

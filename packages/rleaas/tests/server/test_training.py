@@ -2,6 +2,7 @@ import hashlib
 
 import pytest
 from rleaas.models import Checkpoint, LogPage, MetricPage, TrainingJob
+from rleaas.server.jobs.scheduler import Patience
 
 from .conftest import FakeMesh, Running, Start
 
@@ -147,6 +148,31 @@ def test_cancelling_a_running_job_ends_it_through_its_worker(start: Start) -> No
     assert job_of(platform, job_id).status == "cancelled"
 
 
+def test_the_reply_to_a_cancel_is_the_whole_job(start: Start) -> None:
+    platform = start(plan=[("until_cancelled", {})])
+    platform.ready()
+    job_id = platform.train(num_episodes=7, config={"gamma": 0.5})
+
+    reply = platform.ok(platform.http.post(f"/api/training/jobs/{job_id}/cancel"))
+
+    assert reply == platform.ok(platform.http.get(f"/training/{job_id}"))
+    job = TrainingJob.model_validate(reply)
+    assert (job.environment_name, job.algorithm, job.num_episodes) == ("CartPole", "PPO", 7)
+    assert reply["config"] == {"gamma": 0.5}
+
+
+def test_a_worker_that_has_not_started_is_ended_by_a_cancel_at_once(start: Start) -> None:
+    platform = start(plan=[("never_starts", {})], patience=Patience(to_cancel=60.0))
+    platform.ready()
+    job_id = platform.train()
+    log = f"/api/training/jobs/{job_id}/log-page"
+    assert platform.ok(platform.http.get(log, params={"wait_seconds": 10}))["lines"]
+
+    reply = platform.http.post(f"/api/training/jobs/{job_id}/cancel")
+
+    assert platform.ok(reply)["status"] == "cancelled"
+
+
 def test_a_worker_that_ignores_the_cancel_is_killed(start: Start) -> None:
     platform = start(plan=[("ignore_cancel", {})])
     platform.ready()
@@ -199,6 +225,21 @@ def test_the_same_idempotency_key_is_the_same_job(platform: Running) -> None:
 
     assert platform.ok(one)["job_id"] == platform.ok(two)["job_id"]
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_conflict")
+
+
+def test_a_repeated_request_is_answered_when_the_environment_is_gone_by_then(
+    platform: Running,
+) -> None:
+    platform.ready()
+    headers = {"Idempotency-Key": "k1"}
+    one = platform.http.post("/train/CartPole", json={"num_episodes": 3}, headers=headers)
+    platform.ok(platform.http.post("/api/environments/CartPole/deprovision"))
+    refused = platform.http.post("/train/CartPole", json={"num_episodes": 3})
+
+    two = platform.http.post("/train/CartPole", json={"num_episodes": 3}, headers=headers)
+
+    assert refused.status_code == 409
+    assert platform.ok(one)["job_id"] == platform.ok(two)["job_id"]
 
 
 def test_jobs_are_listed_newest_first_by_page_and_status(platform: Running) -> None:

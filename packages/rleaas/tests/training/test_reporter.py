@@ -185,3 +185,7 @@ def test_a_download_is_verified_and_kept(tmp_path: Path) -> None:
 def test_an_assignment_that_is_no_object_is_refused(reply: Callable[[], httpx.Response]) -> None:
     with pytest.raises(UnexpectedReply, match="assignment"):
         reporter(Server(reply)).assignment()
+
+
+def test_a_silent_worker_hears_a_cancel_as_soon_as_one_that_reports() -> None:
+    assert Pace().heartbeat <= Pace().flush

@@ -34,6 +34,8 @@ def evaluate_checkpoint(reporter: Reporter, switch: StopSwitch) -> Ending:
     assignment = read_assignment(EvaluationAssignment, reporter.assignment())
     identity = assignment.environment.identity
     reporter.report("started", {"pid": os.getpid(), "environment": identity.to_dict()})
+    # Before anything is opened: until the server has heard this, a cancel kills this process.
+    reporter.flush()
     with tempfile.TemporaryDirectory(prefix=f"rleaas-{assignment.id}-") as directory:
         path = Path(directory) / "checkpoint.zip"
         checkpoint = assignment.checkpoint

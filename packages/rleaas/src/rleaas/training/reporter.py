@@ -36,7 +36,7 @@ class Pace:
     """How often a worker speaks, and how long it puts up with silence; in seconds."""
 
     flush: float = 0.5
-    heartbeat: float = 1.0
+    heartbeat: float = 0.5
     patience: float = 60.0
     backoff: Backoff = field(default_factory=lambda: Backoff(first=0.1, cap=2.0))
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import gymnasium
 
 RESOLVE_SECONDS = 120.0
+STEP_SECONDS = 60.0
 
 
 class ReportingSink:
@@ -92,6 +93,8 @@ def train(reporter: Reporter, switch: StopSwitch) -> Ending:
         sink.log("simulation.speed changes nothing: the environment steps as fast as it can")
     identity = assignment.environment.identity
     reporter.report("started", {"pid": os.getpid(), "environment": identity.to_dict()})
+    # Before anything is opened: until the server has heard this, a cancel kills this process.
+    reporter.flush()
     endpoint = assignment.environment.endpoint(timeout=RESOLVE_SECONDS)
     with tempfile.TemporaryDirectory(prefix=f"rleaas-{assignment.id}-") as directory:
         resume_from = None
@@ -103,7 +106,7 @@ def train(reporter: Reporter, switch: StopSwitch) -> Ending:
                 job_id=assignment.id,
                 config=config,
                 environment=identity,
-                make_env=session_factory(endpoint),
+                make_env=session_factory(endpoint, config.step_timeout or STEP_SECONDS),
                 directory=Path(directory),
                 resume_from=resume_from,
             ),
@@ -113,13 +116,13 @@ def train(reporter: Reporter, switch: StopSwitch) -> Ending:
     return Ending({"results": results.to_dict()}, stopped=stopped)
 
 
-def session_factory(endpoint: Endpoint) -> EnvFactory:
-    """Opens sessions of the environment that is served at the endpoint."""
+def session_factory(endpoint: Endpoint, step_seconds: float) -> EnvFactory:
+    """Opens sessions of the served environment, whose every step and reset is bounded."""
 
     def make_env() -> gymnasium.Env[Any, Any]:
         from rlmesh.numpy import RemoteEnv
 
-        return RemoteEnv(endpoint)
+        return RemoteEnv(endpoint, request_timeout_seconds=step_seconds)
 
     return make_env
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from rlcore import mint_token
+from sqlalchemy.orm import Session
 
 from rleaas.server.children import Children
 from rleaas.server.job_logs import JobLogs
@@ -186,6 +187,10 @@ class Scheduler:
         now = time.monotonic()
         with self._database.read() as session:
             row = session.get(JobRow, job_id)
+            if row is not None and _is_cancelled_unbegun(session, row):
+                # It is still importing: it holds nothing, and would hear of a signal only later.
+                self._children.signal(worker.child, signal.SIGKILL)
+                return
         if row is None or row.status in lifecycle.TERMINAL:
             worker.finished = worker.finished or now
             overdue = now - worker.finished > self._patience.to_exit
@@ -229,6 +234,12 @@ class Scheduler:
                 jobs.finish(session, row, lifecycle.FAILED, error)
         with self._finished:
             self._finished.notify_all()
+
+
+def _is_cancelled_unbegun(session: Session, row: JobRow) -> bool:
+    if row.cancel_requested_at is None or row.status in lifecycle.TERMINAL:
+        return False
+    return not events.about(session, jobs.subject(row), ["started"], limit=1)
 
 
 def worker_subject(kind: str, job_id: str) -> str:

@@ -62,6 +62,9 @@ def queue(body: StartEvaluation, state: ServerState, idempotency_key: str | None
     seeds = evaluation_seeds(body.seeds, body.episodes, body.base_seed)
     key = idempotency("evaluation", idempotency_key, body.model_dump(exclude_none=True))
     with state.database.write() as session:
+        earlier = jobs.made_before(session, jobs.EVALUATION, key)
+        if earlier is not None:
+            return render.evaluation(earlier)
         checkpoint = jobs.find_checkpoint(session, body.agent_checkpoint_id)
         if body.environment_name:
             version = workable_version(session, body.environment_name, body.environment_version)

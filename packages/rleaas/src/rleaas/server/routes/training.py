@@ -28,7 +28,8 @@ router = APIRouter(
 
 JobStatus = Literal["pending", "running", "completed", "failed", "cancelled", "awaiting_human_eval"]
 Limit = Annotated[int, Query(ge=0, le=1000)]
-CANCEL_PATIENCE = 5.0
+# Enough for a worker between two steps; one that hangs is ended later, which no caller waits for.
+CANCEL_PATIENCE = 2.0
 _POLL_SECONDS = 0.1
 
 
@@ -53,6 +54,9 @@ def start_training(
     }
     key = idempotency("training", idempotency_key, {"env": env, **given})
     with state.database.write() as session:
+        earlier = jobs.made_before(session, jobs.TRAINING, key)
+        if earlier is not None:
+            return render.training_job(earlier)
         version = workable_version(session, env, body.environment_version)
         if body.resume_from_checkpoint:
             checkpoint = jobs.find_checkpoint(session, body.resume_from_checkpoint)
@@ -88,8 +92,7 @@ def list_training_jobs(
 @router.post("/api/training/jobs/{job_id}/cancel", responses=documented(404, 409))
 def cancel_training_job(job_id: str, state: State) -> JsonObject:
     """Cancel a job; the reply says how far that has come when it is sent."""
-    row = cancel(state, jobs.TRAINING, job_id)
-    return {"job_id": job_id, "status": row.status, "cancel_requested": True}
+    return render.training_job(cancel(state, jobs.TRAINING, job_id))
 
 
 @router.get("/api/training/jobs/{job_id}/metrics", responses=documented(404, 422))
@@ -150,7 +153,7 @@ def list_checkpoints(job_id: str, state: State) -> JsonObject:
 
 
 def cancel(state: ServerState, kind: str, job_id: str) -> JobRow:
-    """Ask a job to end, and give its worker a few seconds to do so.
+    """Ask a job to end, and give its worker a moment to do so.
 
     Raises:
         ConflictError: it has ended otherwise already.

@@ -54,14 +54,7 @@ def create(
     name: str | None,
     idempotency: IdempotencyKey | None,
 ) -> JobRow:
-    """Add a pending job, or give back the one that the same idempotency key made before.
-
-    Raises:
-        ConflictError: the key was used for a different request.
-    """
-    earlier = _made_before(session, kind, idempotency)
-    if earlier is not None:
-        return earlier
+    """Add a pending job, under an idempotency key that `made_before` does not know."""
     now = datetime.now(UTC)
     row = JobRow(
         id=_PREFIX[kind] + secrets.token_hex(6),
@@ -175,7 +168,14 @@ def of_environment(session: Session, environment_id: int) -> Sequence[JobRow]:
     ).all()
 
 
-def _made_before(session: Session, kind: str, asked: IdempotencyKey | None) -> JobRow | None:
+def made_before(session: Session, kind: str, asked: IdempotencyKey | None) -> JobRow | None:
+    """The job that the same idempotency key made before, if there is one.
+
+    Ask first of all: what the request names may be gone or broken by now, and it was granted then.
+
+    Raises:
+        ConflictError: the key was used for a different request.
+    """
     if asked is None:
         return None
     row = session.get(IdempotencyRow, (asked.scope, asked.key))
