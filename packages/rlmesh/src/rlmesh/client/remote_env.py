@@ -129,7 +129,9 @@ class RemoteEnv:
         """Take a step: observation, reward, terminated, truncated, info.
 
         Raises:
-            InvalidActionError: the action is not in the action space; nothing was stepped.
+            InvalidActionError: the action has not the form of the action space, or is a number that
+                a discrete space does not have; nothing was stepped. The bounds of a Box and the
+                length and characters of a Text are the environment's to enforce.
             EnvironmentException: the environment raised, or there is no running episode.
             SessionClosed: this client was closed, or the server has gone.
             CallTimeout: the environment did not answer in time.

@@ -58,7 +58,7 @@ class Episode:
         Raises:
             EnvironmentFailed: the environment, or the way to it, failed.
             IdentityError: another environment is served now.
-            InvalidActionError: the model's action is not in the action space.
+            InvalidActionError: the model's action has not the form of the action space.
         """
         with_env = _Guard(driver)
         observation, self._info = with_env.reset(self.plan)

@@ -77,7 +77,9 @@ class LocalEnv:
         """Take a step.
 
         Raises:
-            InvalidActionError: the action is not in the action space; nothing was stepped.
+            InvalidActionError: the action has not the form of the action space, or is a number that
+                a discrete space does not have; nothing was stepped. The bounds of a Box and the
+                length and characters of a Text are the environment's to enforce.
             EnvironmentException: the environment raised, or answered with something else.
         """
         fitting = self._fit(action)
