@@ -1,7 +1,10 @@
 import re
+import socket
+from collections.abc import Iterator
 
 import httpx
 import pytest
+from rleaas.server.body_limit import MAX_BODY, MEBIBYTE
 
 from .conftest import Running, Start
 
@@ -25,6 +28,51 @@ def test_a_body_that_is_no_json_object_is_refused(platform: Running, content: by
 
     status, _ = code(reply)
     assert status in (400, 422)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "the body is empty; send a JSON object"),
+        (b"[" * 100_000, "the body is nested deeper than 32 levels"),
+        (b'{"name":' + b"1" * 5000 + b"}", "the body holds an integer of too many digits"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_refused_with_what_is_wrong(
+    platform: Running, content: bytes, says: str
+) -> None:
+    reply = platform.http.post(
+        "/api/custom-environments", content=content, headers={"content-type": "application/json"}
+    )
+
+    assert reply.status_code in (400, 422)
+    assert says in reply.json()["detail"]
+
+
+def test_a_body_over_the_limit_is_refused_before_it_is_read_whole(platform: Running) -> None:
+    head = (
+        b"POST /api/custom-environments HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    )
+    address = platform.http.base_url
+    with socket.create_connection((address.host, address.port or 80), timeout=10) as line:
+        line.sendall(head + f"Content-Length: {MAX_BODY + 1}\r\n\r\n".encode() + b"{")
+
+        reply = line.makefile("rb").readline()
+
+    assert reply.split()[1] == b"413"
+
+
+def test_a_streamed_body_is_counted_and_refused_over_the_limit(platform: Running) -> None:
+    def chunks() -> Iterator[bytes]:
+        for _ in range(MAX_BODY // MEBIBYTE + 1):
+            yield b" " * MEBIBYTE
+
+    reply = platform.http.post(
+        "/api/custom-environments", content=chunks(), headers={"content-type": "application/json"}
+    )
+
+    assert code(reply) == (413, "body_too_large")
+    assert "16 MiB" in reply.json()["detail"]
 
 
 def test_a_body_of_another_type_is_refused_with_the_type_that_is_wanted(platform: Running) -> None:

@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rleaas.server import failures
+from rleaas.server.body_limit import BodyLimit
 from rleaas.server.routes import (
     checkpoints,
     environments,
@@ -39,6 +40,7 @@ def create_app(state: ServerState) -> FastAPI:
     ):
         app.include_router(router)
     failures.install(app)
+    app.add_middleware(BodyLimit)
     app.add_middleware(Requests)
     return app
 

@@ -13,6 +13,8 @@ from pydantic import BaseModel
 from rlcore import EnvironmentNotFound, Error, http_from_error
 from starlette.exceptions import HTTPException
 
+from rleaas.server.rules.json_values import MAX_DEPTH
+
 logger = logging.getLogger("rleaas.server")
 
 REQUEST_ID = "x-request-id"
@@ -82,6 +84,10 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
         detail, code = f"no route {request.method} {path}", "route_not_found"
     elif error.status_code == 405:
         detail, code = f"no method {request.method} for {path}", "method_not_allowed"
+    elif error.status_code == 413:
+        detail, code = str(error.detail), "body_too_large"
+    elif error.status_code == 400 and error.__cause__ is not None:
+        detail, code = f"the body {_unreadable(error.__cause__)}", "invalid_json"
     else:
         detail, code = str(error.detail), "invalid_request"
     reply = _reply(request, error.status_code, {"detail": detail, "code": code})
@@ -107,11 +113,23 @@ def _reply(request: Request, status: int, body: dict[str, object]) -> JSONRespon
     return reply
 
 
+def _unreadable(cause: BaseException) -> str:
+    if isinstance(cause, RecursionError):
+        return f"is nested deeper than {MAX_DEPTH} levels"
+    if isinstance(cause, UnicodeDecodeError):
+        return f"is not UTF-8 text: {cause.reason} at byte {cause.start}"
+    if isinstance(cause, ValueError) and "digits" in str(cause):
+        return "holds an integer of too many digits"
+    return "cannot be read as JSON"
+
+
 def _complaint(item: Mapping[str, object]) -> str:
     place = cast("Sequence[object]", item.get("loc") or ())
     where = ".".join(str(part) for part in place if part != "body") or "the body"
     if item.get("type") == "value_error":
         return _printable(f"{where}: {str(item.get('msg')).removeprefix('Value error, ')}")
+    if item.get("type") == "missing" and where == "the body":
+        return "the body is empty; send a JSON object, with content type application/json"
     if item.get("type") == "model_attributes_type" and where == "the body":
         return "the body is not a JSON object; send one, with content type application/json"
     return _printable(f"{where}: {item.get('msg')}, got {repr(item.get('input'))[:80]}")
