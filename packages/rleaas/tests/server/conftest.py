@@ -32,9 +32,12 @@ class FakeServed:
     """An environment without a process."""
 
     def __init__(self, address: str) -> None:
-        self.address = address
+        self._address = address
         self.stopped = threading.Event()
         self.how = "stopped"
+
+    def wait_ready(self, timeout: float) -> str:
+        return self._address
 
     def ended(self) -> str | None:
         return self.how if self.stopped.is_set() else None
@@ -62,7 +65,7 @@ class FakeMesh:
     unreachable: Error | None = None
 
     def launch(
-        self, source: str, kwargs: Mapping[str, object], *, key: Secret, log: Path, timeout: float
+        self, source: str, kwargs: Mapping[str, object], *, key: Secret, log: Path
     ) -> FakeServed:
         if source in self.refuse:
             raise DidNotStart(self.refuse[source])

@@ -1,4 +1,7 @@
-"""Who is asking, and whether they may."""
+"""Who is asking, and whether they may.
+
+Asynchronous, though nothing waits: else each would take a worker thread, which may all be busy.
+"""
 
 import time
 from typing import Annotated
@@ -15,7 +18,7 @@ _bearer = HTTPBearer(auto_error=False, description="An API key; not needed in th
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 
 
-def state_of(request: Request) -> ServerState:
+async def state_of(request: Request) -> ServerState:
     """The parts of the server that answers the request."""
     state = request.app.state.rleaas
     assert isinstance(state, ServerState)
@@ -25,7 +28,7 @@ def state_of(request: Request) -> ServerState:
 State = Annotated[ServerState, Depends(state_of)]
 
 
-def require_user(state: State, bearer: Bearer) -> None:
+async def require_user(state: State, bearer: Bearer) -> None:
     """Let callers with the API key pass; in the open mode, everybody.
 
     Raises:
@@ -42,7 +45,7 @@ def require_user(state: State, bearer: Bearer) -> None:
         raise AuthenticationError("the API key is not valid here")
 
 
-def require_reader(state: State, bearer: Bearer) -> None:
+async def require_reader(state: State, bearer: Bearer) -> None:
     """Let users pass, and the workers of this server, which read what their job needs.
 
     Raises:
@@ -55,10 +58,10 @@ def require_reader(state: State, bearer: Bearer) -> None:
             pass  # then it has to be the API key
         else:
             return
-    require_user(state, bearer)
+    await require_user(state, bearer)
 
 
-def require_worker(kind: str, id: str, state: State, bearer: Bearer) -> None:
+async def require_worker(kind: str, id: str, state: State, bearer: Bearer) -> None:
     """Let only the worker of this job pass.
 
     Raises:

@@ -1,5 +1,6 @@
 """The web application: routes, failures and request ids around a server's parts."""
 
+import asyncio
 import re
 import secrets
 
@@ -74,6 +75,10 @@ class Requests:
 
         try:
             await self._app(scope, receive, send_with_id)
+        except asyncio.CancelledError:
+            # Only the end of the server cancels a request; what is answered half is cut off.
+            if not started:
+                await failures.stopping(Request(scope))(scope, receive, send_with_id)
         except Exception as error:
             if started:
                 raise

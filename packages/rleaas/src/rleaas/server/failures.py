@@ -10,7 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
-from rlcore import EnvironmentNotFound, Error, http_from_error
+from rlcore import EnvironmentNotFound, Error, RLEaaSAPIError, http_from_error
 from starlette.exceptions import HTTPException
 
 from rleaas.server.rules.json_values import MAX_DEPTH
@@ -56,7 +56,10 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
         logger.error("%s %s: %s", request.method, request.url.path, error)
     if error.retryable:
         body["retryable"] = True
-    return _reply(request, status, body)
+    reply = _reply(request, status, body)
+    if isinstance(error, RLEaaSAPIError) and error.retry_after is not None:
+        reply.headers["retry-after"] = f"{error.retry_after:.0f}"
+    return reply
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
@@ -101,6 +104,16 @@ def unexpected(request: Request, error: Exception) -> JSONResponse:
     logger.error("%s %s failed (%s)", request.method, request.url.path, request_id, exc_info=error)
     detail = "the server failed unexpectedly; its log has the traceback under this request id"
     return _reply(request, 500, {"detail": detail, "code": "server_failure"})
+
+
+def stopping(request: Request) -> JSONResponse:
+    """Answer a request that the end of the server cuts short."""
+    body: dict[str, object] = {
+        "detail": "the server is stopping",
+        "code": "server_stopping",
+        "retryable": True,
+    }
+    return _reply(request, 503, body)
 
 
 def _reply(request: Request, status: int, body: dict[str, object]) -> JSONResponse:

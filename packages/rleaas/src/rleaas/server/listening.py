@@ -18,6 +18,7 @@ from rleaas.server.state import ServerState
 MakeState = Callable[[ServerSettings], ServerState]
 
 _GRACE_SECONDS = 2
+_LAST_WORD_SECONDS = 0.5
 _BACKLOG = 256
 _ROUNDS_TO_CLOSE = 3
 
@@ -70,7 +71,7 @@ class Listening:
             on_ready(self.url)
 
         self._web.on_started = started
-        self._web.before_shutdown = self.state.scheduler.stop
+        self._web.before_shutdown = self._end_work
         try:
             self._web.run(sockets=[self._socket])
         finally:
@@ -79,6 +80,12 @@ class Listening:
             finally:
                 self._socket.close()
                 self._lock.release()
+
+    def _end_work(self) -> None:
+        # Requests that wait for a start would outlast the grace period.
+        self.state.envhost.start_no_more()
+        # Workers are told while they can still be heard.
+        self.state.scheduler.stop()
 
     def stop(self, *, now: bool = False) -> None:
         """End `run`, from any thread or signal handler; `now` does not wait for open requests."""
@@ -101,9 +108,11 @@ class _WebServer(uvicorn.Server):
         self.on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # Workers are told while they can still be heard.
         await run_in_threadpool(self.before_shutdown)
         await super().shutdown(sockets)
+        cut_short = set(self.server_state.tasks)
+        if cut_short:  # they have been cancelled, and still answer that
+            await asyncio.wait(cut_short, timeout=_LAST_WORD_SECONDS)
         # What is still open after the grace period is dropped, not left to the loop's end.
         for connection in list(self.server_state.connections):
             connection.transport.abort()

@@ -1,9 +1,11 @@
 """The environment host: brings registered environments up on demand and keeps their identity."""
 
+import asyncio
 import logging
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,10 +14,11 @@ from rlcore import (
     EnvironmentFailed,
     EnvironmentNotFound,
     Error,
-    PlatformTimeout,
     Secret,
+    ServerFailure,
     contract_differences,
 )
+from sqlalchemy.orm import Session
 
 from rleaas.server.envhost.process import Launcher, Served
 from rleaas.server.keys import ServerKeys
@@ -32,6 +35,11 @@ Inspect = Callable[[str, Secret | None, float], JsonObject]
 
 Digest = Callable[[JsonObject], str]
 
+_MOST_STARTS = 32
+_STOPPED = "it was stopped while starting"
+_RETRY_AFTER_SECONDS = 5.0
+_LONGER = 1.2  # than a start may take: its own failure says more than that we gave up waiting
+
 
 @dataclass(frozen=True, slots=True)
 class Hosted:
@@ -43,11 +51,32 @@ class Hosted:
     contract_digest: str
 
 
+def _outcome() -> Future[Hosted]:
+    outcome: Future[Hosted] = Future()
+    # Many may wait for it: one of them that gives up must not cancel it for the others.
+    outcome.set_running_or_notify_cancel()
+    return outcome
+
+
+@dataclass(slots=True, eq=False)
+class _Start:
+    """One bring-up. Whoever sets `stopped` also says its outcome."""
+
+    version_id: int
+    outcome: Future[Hosted] = field(default_factory=_outcome)
+    process: Served | None = None
+    stopped: bool = False
+
+
 @dataclass(slots=True)
 class _Slot:
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    start: _Start | None = None
     process: Served | None = None
     hosted: Hosted | None = None
+
+
+class _Stopped(Exception):
+    """The start was given up by somebody who has said so already."""
 
 
 class EnvironmentHost:
@@ -72,74 +101,152 @@ class EnvironmentHost:
         self._logs = logs
         self._ready_timeout = ready_timeout
         self._slots: dict[int, _Slot] = {}
-        self._slots_lock = threading.Lock()
-        self._background = ThreadPoolExecutor(max_workers=2, thread_name_prefix="rleaas-envhost")
-        self._closing = threading.Event()
+        self._queue: deque[_Start] = deque()
+        self._starters = 0
+        self._closing = False
+        self._lock = threading.Lock()  # of the five above and all that they hold
 
-    def ensure(self, version_id: int) -> Hosted:
+    async def ensure(self, version_id: int) -> Hosted:
         """Bring the version up, if it is not; several callers share one start.
+
+        It waits without a thread, so that a start that hangs leaves the threads to other requests.
 
         Raises:
             ConflictError: it has no source, or is deprovisioned.
             EnvironmentFailed: it did not come up, with the reason.
-            PlatformTimeout: another start of it is taking too long.
+            ServerFailure: its start is taking too long, or the server is stopping.
         """
-        slot = self._slot(version_id)
-        if not slot.lock.acquire(timeout=self._ready_timeout + 10):
-            raise PlatformTimeout("the environment is still being started", last_status="starting")
+        outcome = asyncio.wrap_future(self._outcome(version_id))
         try:
-            running = slot.hosted
-            if running and (slot.process is None or slot.process.ended() is None):
-                return running
-            slot.hosted = slot.process = None
-            return self._bring_up(version_id, slot)
-        finally:
-            slot.lock.release()
+            return await asyncio.wait_for(outcome, self._ready_timeout * _LONGER)
+        except TimeoutError as error:
+            raise ServerFailure(
+                "the environment is still being started",
+                status_code=503,
+                code="environment_starting",
+                retry_after=_RETRY_AFTER_SECONDS,
+                hint="Ask again later",
+            ) from error
 
     def start_soon(self, version_id: int) -> None:
         """Bring the version up in the background; the outcome is its status."""
-        if not self._closing.is_set():
-            self._background.submit(self._try_to_start, version_id)
+        self._outcome(version_id)
 
     def stop(self, version_id: int) -> bool:
-        """End the version's process; it comes back on demand.
+        """End the version's process, also one that is starting; it comes back on demand.
 
         Returns:
             Whether there was one.
         """
-        slot = self._slot(version_id)
-        with slot.lock:
-            process, slot.process, slot.hosted = slot.process, None, None
-        if process is None:
-            return False
-        process.stop()
-        return True
+        with self._lock:
+            slot = self._slots.pop(version_id, _Slot())
+            if slot.start is not None:
+                slot.start.stopped = True
+        if slot.start is not None:
+            self._give_up(slot.start)
+        if slot.process is not None:
+            slot.process.stop()
+        return slot.start is not None or slot.process is not None
+
+    def start_no_more(self) -> None:
+        """Give up every start that is under way, and begin none any more."""
+        with self._lock:
+            self._closing = True
+            self._queue.clear()
+            starts = [slot.start for slot in self._slots.values() if slot.start is not None]
+            for start in starts:
+                start.stopped = True
+            for slot in self._slots.values():
+                slot.start = None
+        for start in starts:
+            start.outcome.set_exception(_server_is_stopping())
+        _stop_all(start.process for start in starts)
 
     def close(self) -> None:
         """End every process and start none any more."""
-        self._closing.set()
-        self._background.shutdown(wait=False, cancel_futures=True)
-        with self._slots_lock:
-            slots = list(self._slots.values())
-        for slot in slots:
-            # Not under the slot's lock: a start that is under way ends when its process does.
-            process, slot.process, slot.hosted = slot.process, None, None
-            if process is not None:
-                process.stop()
+        self.start_no_more()
+        with self._lock:
+            processes = [slot.process for slot in self._slots.values()]
+            self._slots.clear()
+        _stop_all(processes)
 
-    def _slot(self, version_id: int) -> _Slot:
-        with self._slots_lock:
-            return self._slots.setdefault(version_id, _Slot())
+    def _outcome(self, version_id: int) -> Future[Hosted]:
+        with self._lock:
+            slot = self._slots.setdefault(version_id, _Slot())
+            running = slot.hosted
+            if running and (slot.process is None or slot.process.ended() is None):
+                outcome = _outcome()
+                outcome.set_result(running)
+                return outcome
+            if slot.start is not None:
+                return slot.start.outcome
+            if self._closing:
+                outcome = _outcome()
+                outcome.set_exception(_server_is_stopping())
+                return outcome
+            slot.hosted = slot.process = None
+            slot.start = _Start(version_id)
+            self._queue.append(slot.start)
+            if self._starters < _MOST_STARTS:
+                self._starters += 1
+                # A daemon: dialling an address that does not answer must not hold the server's end.
+                threading.Thread(
+                    target=self._work, name="rleaas-envhost-start", daemon=True
+                ).start()
+            return slot.start.outcome
 
-    def _try_to_start(self, version_id: int) -> None:
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._queue:
+                    self._starters -= 1
+                    return
+                start = self._queue.popleft()
+            self._run(start)
+
+    def _run(self, start: _Start) -> None:
         try:
-            self.ensure(version_id)
+            hosted = self._bring_up(start)
+        except _Stopped:
+            logger.info("environment version %s was stopped while starting", start.version_id)
         except Error as error:
             # The status of the version says it to everybody who asks.
-            logger.info("environment version %s did not start: %s", version_id, error)
+            logger.info("environment version %s did not start: %s", start.version_id, error)
+            if self._end(start):
+                start.outcome.set_exception(error)
+        except Exception as error:
+            if self._end(start):
+                logger.exception("environment version %s did not start", start.version_id)
+                start.outcome.set_exception(error)
+        else:
+            start.outcome.set_result(hosted)
 
-    def _bring_up(self, version_id: int, slot: _Slot) -> Hosted:
-        version = self._begin(version_id)
+    def _end(self, start: _Start) -> bool:
+        """Free the slot for the next start, unless somebody has given this one up."""
+        with self._lock:
+            if start.stopped:
+                return False
+            self._slots[start.version_id].start = None
+            return True
+
+    def _give_up(self, start: _Start) -> None:
+        if start.process is not None:
+            start.process.stop()
+        failure: Error = EnvironmentNotFound(
+            str(start.version_id), hint="It was deleted while it was starting"
+        )
+        with self._database.write() as session:
+            version = session.get(VersionRow, start.version_id)
+            if version is not None:
+                if version.status != lifecycle.DEPROVISIONED:
+                    self._record_failure(session, start.version_id, _STOPPED)
+                failure = EnvironmentFailed(
+                    version.environment.name, _STOPPED, hint="The next who asks starts it again"
+                )
+        start.outcome.set_exception(failure)
+
+    def _bring_up(self, start: _Start) -> Hosted:
+        version = self._begin(start)
         name = version.environment.name
         source = _source_of(version)
         process: Served | None = None
@@ -147,32 +254,45 @@ class EnvironmentHost:
             key = None
             address = source.text
             if source.kind is SourceKind.HOSTED:
-                key = self._keys.environment(version_id)
+                key = self._keys.environment(start.version_id)
                 process = self._launcher.launch(
                     source.text,
                     version.kwargs,
                     key=key,
-                    log=self._logs / f"{version_id}.log",
-                    timeout=self._ready_timeout,
+                    log=self._logs / f"{start.version_id}.log",
                 )
-                address = process.address
+                self._keep_reachable(start, process)
+                address = process.wait_ready(self._ready_timeout)
             contract = self._inspect(address, key, self._ready_timeout)
             digest = self._digest(contract)
+            if start.stopped:
+                raise _Stopped  # the database may be closed by now
+            return self._up(start, process, address, contract, digest)
         except Error as error:
             if process is not None:
                 process.stop()
-            raise self._failed(version_id, name, str(error)) from error
+            if start.stopped:
+                raise _Stopped from error
+            raise self._failed(start, name, str(error)) from error
         except BaseException:
             if process is not None:
                 process.stop()
             raise
-        return self._up(version_id, slot, process, address, contract, digest)
 
-    def _begin(self, version_id: int) -> VersionRow:
+    def _keep_reachable(self, start: _Start, process: Served) -> None:
+        with self._lock:
+            start.process = process
+            stopped = start.stopped
+        if stopped:
+            process.stop()
+
+    def _begin(self, start: _Start) -> VersionRow:
         with self._database.write() as session:
-            version = session.get(VersionRow, version_id)
+            if start.stopped:
+                raise _Stopped
+            version = session.get(VersionRow, start.version_id)
             if version is None:
-                raise EnvironmentNotFound(str(version_id), hint="It was deleted meanwhile")
+                raise EnvironmentNotFound(str(start.version_id), hint="It was deleted meanwhile")
             if version.status == lifecycle.DEPROVISIONED:
                 raise ConflictError(
                     f"environment {version.environment.name!r} is deprovisioned",
@@ -180,31 +300,34 @@ class EnvironmentHost:
                     hint=f"POST /api/environments/{version.environment.name}/start brings it back",
                 )
             _source_of(version)
-            environments.set_status(session, version_id, lifecycle.PROVISIONING)
+            environments.set_status(session, start.version_id, lifecycle.PROVISIONING)
         return version
 
-    def _failed(self, version_id: int, name: str, reason: str) -> EnvironmentFailed:
+    def _failed(self, start: _Start, name: str, reason: str) -> EnvironmentFailed:
         with self._database.write() as session:
-            if self._closing.is_set():  # not its fault: it was ended with the server
-                environments.set_status(session, version_id, lifecycle.REGISTERED)
-            else:
-                environments.set_status(session, version_id, lifecycle.FAILED, reason)
-            events.add(session, f"environment_version:{version_id}", "failed", {"reason": reason})
+            # Asked inside the transaction: whoever stops a start records that in one of its own.
+            _require_wanted(session, start)
+            self._record_failure(session, start.version_id, reason)
         return EnvironmentFailed(
             name, reason, hint="Correct its source or kwargs and register it again"
         )
 
+    def _record_failure(self, session: Session, version_id: int, reason: str) -> None:
+        environments.set_status(session, version_id, lifecycle.FAILED, reason)
+        events.add(session, f"environment_version:{version_id}", "failed", {"reason": reason})
+
     def _up(
         self,
-        version_id: int,
-        slot: _Slot,
+        start: _Start,
         process: Served | None,
         address: str,
         contract: JsonObject,
         digest: str,
     ) -> Hosted:
+        version_id = start.version_id
         subject = f"environment_version:{version_id}"
         with self._database.write() as session:
+            _require_wanted(session, start)
             registered, on_record = environments.keep_contract(
                 session, version_id, contract, digest
             )
@@ -221,22 +344,45 @@ class EnvironmentHost:
                 logger.warning(
                     "%s serves another contract than the registered one: %s", address, differences
                 )
-        slot.process = process
-        slot.hosted = Hosted(address, process is not None, on_record, registered)
+        hosted = Hosted(address, process is not None, on_record, registered)
+        with self._lock:
+            if start.stopped:
+                raise _Stopped
+            slot = self._slots[version_id]
+            slot.start, slot.process, slot.hosted = None, process, hosted
         if process is not None:
             watch = threading.Thread(
                 target=self._watch, args=(version_id, slot, process), daemon=True
             )
             watch.start()
-        return slot.hosted
+        return hosted
 
     def _watch(self, version_id: int, slot: _Slot, process: Served) -> None:
         how = process.wait()
-        if slot.process is not process or self._closing.is_set():
-            return  # it was stopped, not lost
+        with self._lock:
+            lost = self._slots.get(version_id) is slot and slot.process is process
+        if not lost or self._closing:
+            return  # it was stopped
         logger.warning("environment version %s ended: %s; it restarts on demand", version_id, how)
         with self._database.write() as session:
             events.add(session, f"environment_version:{version_id}", "ended", {"reason": how})
+
+
+def _require_wanted(session: Session, start: _Start) -> None:
+    version = session.get(VersionRow, start.version_id)
+    if start.stopped or version is None or version.status == lifecycle.DEPROVISIONED:
+        raise _Stopped
+
+
+def _stop_all(processes: Iterable[Served | None]) -> None:
+    # At the same time: one that does not listen must not use up the patience for the others.
+    with ThreadPoolExecutor(_MOST_STARTS, thread_name_prefix="rleaas-envhost-stop") as stoppers:
+        for stopping in [stoppers.submit(each.stop) for each in processes if each is not None]:
+            stopping.result()
+
+
+def _server_is_stopping() -> ServerFailure:
+    return ServerFailure("the server is stopping", status_code=503, code="server_stopping")
 
 
 def _source_of(version: VersionRow) -> Source:

@@ -24,9 +24,12 @@ class DidNotStart(RLEaaSError):
 class Served(Protocol):
     """An environment that answers at an address."""
 
-    @property
-    def address(self) -> str:
-        """Where it answers."""
+    def wait_ready(self, timeout: float) -> str:
+        """Wait until it answers, and say at which address.
+
+        Raises:
+            DidNotStart: it did not come up in time, or at all, or was stopped.
+        """
         ...
 
     def ended(self) -> str | None:
@@ -38,7 +41,7 @@ class Served(Protocol):
         ...
 
     def stop(self) -> None:
-        """End it."""
+        """End it, from any thread; a `wait_ready` under way ends with it."""
         ...
 
 
@@ -46,12 +49,12 @@ class Launcher(Protocol):
     """Brings up an environment; the server's tests have one without processes."""
 
     def launch(
-        self, source: str, kwargs: Mapping[str, object], *, key: Secret, log: Path, timeout: float
+        self, source: str, kwargs: Mapping[str, object], *, key: Secret, log: Path
     ) -> Served:
-        """Serve `source` and return when it answers.
+        """Begin to serve `source`.
 
         Raises:
-            DidNotStart: it did not come up in time, or at all.
+            DidNotStart: it cannot even begin.
         """
         ...
 
@@ -63,43 +66,57 @@ class ProcessLauncher:
         self._children = children
 
     def launch(
-        self, source: str, kwargs: Mapping[str, object], *, key: Secret, log: Path, timeout: float
+        self, source: str, kwargs: Mapping[str, object], *, key: Secret, log: Path
     ) -> Served:
-        """Start the process and wait for the address that it writes when it serves.
+        """Start the process.
 
         Raises:
-            DidNotStart: with the last line of the process's output as the reason.
+            DidNotStart: there is no program, or no room for it.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         reading, writing = os.pipe()
         try:
-            try:
-                with log.open("wb") as output:
-                    child = self._children.start(
-                        serve_command(source, kwargs, writing),
-                        environment={"RLMESH_TOKEN_KEY": key.reveal(), "PYTHONUNBUFFERED": "1"},
-                        output=output,
-                        pass_fds=[writing],
-                    )
-            except OSError as error:
-                raise DidNotStart(f"the process cannot be started: {error}") from error
-            finally:
-                os.close(writing)
-            process = EnvironmentProcess(self._children, child, log)
-            process.address = _ready_line(reading, process, timeout)
-            return process
-        finally:
+            with log.open("wb") as output:
+                child = self._children.start(
+                    serve_command(source, kwargs, writing),
+                    environment={"RLMESH_TOKEN_KEY": key.reveal(), "PYTHONUNBUFFERED": "1"},
+                    output=output,
+                    pass_fds=[writing],
+                )
+        except BaseException as error:
             os.close(reading)
+            if isinstance(error, OSError):
+                raise DidNotStart(f"the process cannot be started: {error}") from error
+            raise
+        finally:
+            os.close(writing)
+        return EnvironmentProcess(self._children, child, log, reading)
 
 
 class EnvironmentProcess:
-    """A running `rlmesh.serve`."""
+    """A running `rlmesh.serve`, which writes its address to a pipe when it serves."""
 
-    def __init__(self, children: Children, child: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(
+        self, children: Children, child: subprocess.Popen[bytes], log: Path, reading: int
+    ) -> None:
         self._children = children
         self._child = child
         self._log = log
-        self.address = ""
+        self._reading = reading
+        self._serves = False
+
+    def wait_ready(self, timeout: float) -> str:
+        """Wait for the address; asked once.
+
+        Raises:
+            DidNotStart: with the last line of the process's output as the reason.
+        """
+        try:
+            address = _ready_line(self._reading, self, timeout)
+        finally:
+            os.close(self._reading)
+        self._serves = True
+        return address
 
     def ended(self) -> str | None:
         """How the process ended, or None while it runs."""
@@ -113,8 +130,8 @@ class EnvironmentProcess:
         return self._how(code)
 
     def stop(self) -> None:
-        """End the process."""
-        self._children.stop(self._child, grace=3.0)
+        """End the process; one that does not serve yet has nothing to finish."""
+        self._children.stop(self._child, grace=3.0 if self._serves else 0.0)
 
     def last_output(self) -> str:
         """What the process said last, in words."""

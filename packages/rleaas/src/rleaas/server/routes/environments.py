@@ -4,6 +4,7 @@ import time
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
+from fastapi.concurrency import run_in_threadpool
 from rlcore import ConfigurationError, ConflictError, EnvironmentIdentity, mint_token
 
 from rleaas.server import render
@@ -142,26 +143,24 @@ def delete_environment(env: str, state: State) -> JsonObject:
     return {"status": "deleted", "name": row.name, "id": row.id}
 
 
-@readable.get("/api/environments/{env}/endpoint", responses=documented(404, 409, 422, 503, 504))
-def get_endpoint(
+@readable.get("/api/environments/{env}/endpoint", responses=documented(404, 409, 422, 503))
+async def get_endpoint(
     env: str, state: State, version: Annotated[int | None, Query(ge=1, le=10**9)] = None
 ) -> JsonObject:
     """Where a version answers, with a token; it is brought up if it is not there yet."""
-    with state.database.read() as session:
-        row = environments.find_version(session, env, version)
-    return _grant(state, row, state.envhost.ensure(row.id))
+    row = await run_in_threadpool(_version, state, env, version)
+    hosted = await state.envhost.ensure(row.id)
+    return await run_in_threadpool(_grant, state, row, hosted)
 
 
-@router.post("/api/environments/{env}/start", responses=documented(404, 409, 503, 504))
-def start_environment(env: str, state: State) -> JsonObject:
+@router.post("/api/environments/{env}/start", responses=documented(404, 409, 503))
+async def start_environment(env: str, state: State) -> JsonObject:
     """Bring an environment up now, also a deprovisioned one."""
-    with state.database.write() as session:
-        version = environments.find(session, env).latest
-        if version.status == lifecycle.DEPROVISIONED:
-            environments.set_status(session, version.id, lifecycle.REGISTERED)
-    state.envhost.ensure(version.id)
-    with state.database.read() as session:
-        return render.environment(environments.find_version(session, env, version.version))
+    version = await run_in_threadpool(_provisioned, state, env)
+    await state.envhost.ensure(version.id)
+    return await run_in_threadpool(
+        lambda: render.environment(_version(state, env, version.version))
+    )
 
 
 @router.post("/api/environments/{env}/stop", responses=documented(404))
@@ -183,6 +182,19 @@ def deprovision_environment(env: str, state: State) -> JsonObject:
     for version in row.versions:
         state.envhost.stop(version.id)
     return {"status": lifecycle.DEPROVISIONED, "name": row.name, "id": row.id}
+
+
+def _version(state: ServerState, env: str, version: int | None) -> VersionRow:
+    with state.database.read() as session:
+        return environments.find_version(session, env, version)
+
+
+def _provisioned(state: ServerState, env: str) -> VersionRow:
+    with state.database.write() as session:
+        version = environments.find(session, env).latest
+        if version.status == lifecycle.DEPROVISIONED:
+            environments.set_status(session, version.id, lifecycle.REGISTERED)
+    return version
 
 
 def _grant(state: ServerState, version: VersionRow, hosted: Hosted) -> JsonObject:

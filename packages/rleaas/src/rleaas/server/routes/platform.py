@@ -16,7 +16,7 @@ VERSION = version("rleaas")
 
 
 @router.get("/api", dependencies=[Depends(require_reader)], responses=documented(401))
-def ping(request: Request) -> JsonObject:
+async def ping(request: Request) -> JsonObject:
     """Who answers here, and which routes it has."""
     app = request.app
     assert isinstance(app, FastAPI)
@@ -32,6 +32,6 @@ def ping(request: Request) -> JsonObject:
 
 
 @router.get("/api/health")
-def health() -> JsonObject:
+async def health() -> JsonObject:
     """Whether the server is up; needs no key."""
     return {"status": "ok", "version": VERSION}

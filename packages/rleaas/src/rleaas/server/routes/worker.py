@@ -27,12 +27,20 @@ Kind = Literal["training", "evaluation"]
 _NO_EVENTS = frozenset({"log", "heartbeat"})  # one has a file, the other a column
 
 
-@router.get("/api/worker/{kind}/{id}/assignment", responses=documented(404, 409, 422, 504))
-def get_assignment(kind: Kind, id: str, state: State) -> JsonObject:
+@router.get("/api/worker/{kind}/{id}/assignment", responses=documented(404, 409, 422, 503))
+async def get_assignment(kind: Kind, id: str, state: State) -> JsonObject:
     """Everything that a worker needs to know about its job."""
+    version_id = await run_in_threadpool(_version_id, state, kind, id)
+    await state.envhost.ensure(version_id)  # the identity of what the job works on is known now
+    return await run_in_threadpool(_assignment, state, kind, id)
+
+
+def _version_id(state: ServerState, kind: Kind, id: str) -> int:
     with state.database.read() as session:
-        version_id = jobs.find(session, kind, id).version_id
-    state.envhost.ensure(version_id)  # the identity of what the job works on is known from here on
+        return jobs.find(session, kind, id).version_id
+
+
+def _assignment(state: ServerState, kind: Kind, id: str) -> JsonObject:
     with state.database.read() as session:
         row = jobs.find(session, kind, id)
         common: JsonObject = {
