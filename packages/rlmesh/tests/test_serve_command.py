@@ -40,6 +40,9 @@ number = 7
 
 def broken():
     raise RuntimeError("no simulator here")
+
+def exits():
+    raise SystemExit(3)
 """
 
 Start = Callable[..., tuple[subprocess.Popen[str], str]]
@@ -178,7 +181,13 @@ def test_the_server_ends_with_its_parent(folder: Path) -> None:
     [
         (["CartPol-v1"], 1, "error: gymnasium has no environment 'CartPol-v1'"),
         (["gym://no such id"], 1, "error: gymnasium has no environment 'no such id'"),
-        (["worlds_for_serve:broken"], 1, "RuntimeError: no simulator here"),
+        (
+            ["worlds_for_serve:broken"],
+            1,
+            "error: python://worlds_for_serve:broken could not make an environment: "
+            "RuntimeError: no simulator here",
+        ),
+        (["worlds_for_serve:exits"], 1, "error: python://worlds_for_serve:exits exited (3) "),
         (["worlds_for_serve:nothing"], 1, "has no attribute 'nothing'"),
         (["worlds_for_serve:number"], 1, "makes no environment"),
         (["no_such_module:x"], 1, "No module named 'no_such_module'"),

@@ -182,6 +182,12 @@ def make_env(factory: Callable[[], object]) -> Env:
         env = factory()
     except Error:
         raise
+    except SystemExit as error:
+        raise EnvironmentException(
+            f"{name} exited ({error.code!r}) instead of making an environment",
+            operation="make",
+            remote_type=type(error).__name__,
+        ) from error
     except Exception as error:
         raise EnvironmentException(
             f"{name} could not make an environment: {type(error).__name__}: {text_of(error)}",

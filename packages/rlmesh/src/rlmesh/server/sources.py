@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -108,9 +107,16 @@ def _factory_of(found: object, path: str, kwargs: Mapping[str, object]) -> Facto
         found = cast("Callable[[], object]", found)()
     make = getattr(found, "make", None)
     maker = make if callable(make) and not isinstance(found, type) else found
-    if callable(maker):
-        return partial(cast("Callable[..., object]", maker), **kwargs)
-    raise ConfigurationError(
-        f"{path!r} is {found!r}, which makes no environment",
-        hint="Name a class, a function, or an object with make().",
-    )
+    if not callable(maker):
+        raise ConfigurationError(
+            f"{path!r} is {found!r}, which makes no environment",
+            hint="Name a class, a function, or an object with make().",
+        )
+    found_maker = cast("Callable[..., object]", maker)
+
+    def factory() -> object:
+        return found_maker(**kwargs)
+
+    # Failures of the factory are told under this name.
+    factory.__qualname__ = f"{PYTHON}{path}"
+    return factory
