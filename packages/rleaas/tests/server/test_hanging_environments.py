@@ -174,7 +174,8 @@ def test_a_signal_ends_a_server_whose_environment_hangs_without_a_traceback(
         assert select.select([ended], [], [], 20)[0]
         os.close(ended)
 
-        answer = client.recv(65536)
+        with client.makefile("rb") as replies:
+            answer = replies.read()
     _, errors = process.popen.communicate(timeout=30)
     assert process.popen.returncode == 0
     assert b"server_stopping" in answer
@@ -200,7 +201,8 @@ def test_a_request_that_outlasts_the_grace_period_is_told_that_the_server_stops(
 
         process.popen.send_signal(signal.SIGTERM)
 
-        answer = client.recv(65536)
+        with client.makefile("rb") as replies:
+            answer = replies.read()
     _, errors = process.popen.communicate(timeout=30)
     assert b"server_stopping" in answer
     assert "Traceback" not in errors
