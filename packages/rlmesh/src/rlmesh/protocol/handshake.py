@@ -13,6 +13,16 @@ from rlmesh.protocol.editions import EDITION, EDITIONS, GENERATION, agree, same_
 SUBSET_STEP = "subset_step"
 # Ours: every session has an environment of its own.
 PRIVATE_SESSIONS = "rlmesh.env.private_sessions.v1"
+# Ours: spaces beyond the seven of the protocol's core; a client that lacks it is refused.
+MORE_SPACES = "rlmesh.spaces.more.v1"
+# Ours: arrays in metadata keep their element type and shape.
+TENSORS = "rlmesh.meta.tensors.v1"
+# Ours: a broken session can be taken up again, with what was asked last.
+RESUME = "rlmesh.env.resume.v1"
+# Ours: whoever has to wait for a session is told the place in the queue.
+QUEUE = "rlmesh.env.queue.v1"
+# Ours: carriers of frames beside gRPC; what is offered stands in the peer's `extra`.
+LANES = "rlmesh.env.lanes.v1"
 YES = "true"
 
 
