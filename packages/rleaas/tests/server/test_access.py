@@ -89,12 +89,12 @@ def test_an_expired_or_missing_worker_token_is_refused(platform: Running) -> Non
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.0.1", "example.com", "::"])
 def test_a_public_host_without_a_key_is_refused(host: str) -> None:
     with pytest.raises(ConfigurationError, match="without a key"):
-        require_safe_host(host, has_key=False, allow_public=False)
+        require_safe_host(host, has_key=False, allow_insecure=False)
 
-    require_safe_host(host, has_key=True, allow_public=False)
-    require_safe_host(host, has_key=False, allow_public=True)
+    require_safe_host(host, has_key=True, allow_insecure=False)
+    require_safe_host(host, has_key=False, allow_insecure=True)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.9"])
 def test_a_loopback_host_needs_no_key(host: str) -> None:
-    require_safe_host(host, has_key=False, allow_public=False)
+    require_safe_host(host, has_key=False, allow_insecure=False)

@@ -40,7 +40,7 @@ class Command:
     options: ServeOptions
     token: str | None
     token_key: str | None
-    allow_public: bool
+    allow_insecure: bool
     ready_fd: int | None
     exit_with_parent: bool
 
@@ -101,7 +101,7 @@ def serve(command: Command) -> int:
         options=command.options,
         token=command.token,
         token_key=command.token_key,
-        allow_public=command.allow_public,
+        allow_insecure=command.allow_insecure,
     )
     stop = threading.Event()
     received: list[int] = []
@@ -154,7 +154,7 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
         "--allow-remote-shutdown", action="store_true", help="let clients stop the server"
     )
     parser.add_argument(
-        "--allow-public", action="store_true", help="let other machines in without a token"
+        "--allow-insecure", action="store_true", help="let other machines in without a token"
     )
     parser.add_argument(
         "--ready-fd", type=int, help="a descriptor that gets the address once it serves"
@@ -192,7 +192,7 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         options=options,
         token=variable("RLMESH_TOKEN", environ),
         token_key=variable("RLMESH_TOKEN_KEY", environ),
-        allow_public=arguments.allow_public,
+        allow_insecure=arguments.allow_insecure,
         ready_fd=arguments.ready_fd,
         exit_with_parent=arguments.exit_with_parent,
     )

@@ -266,7 +266,7 @@ def test_a_public_address_needs_a_token_or_a_decision(scripted: Any) -> None:
     with pytest.raises(ConfigurationError, match="other machines"):
         EnvServer(scripted(), "0.0.0.0:0")
     EnvServer(scripted(), "0.0.0.0:0", token="secret").shutdown()
-    EnvServer(scripted(), "0.0.0.0:0", allow_public=True).shutdown()
+    EnvServer(scripted(), "0.0.0.0:0", allow_insecure=True).shutdown()
 
 
 def test_an_empty_token_is_no_token(scripted: Any) -> None:

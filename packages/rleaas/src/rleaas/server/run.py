@@ -26,7 +26,7 @@ def serve(
     port: int = 8000,
     data_dir: Path | None = None,
     api_key: str | None = None,
-    allow_public: bool = False,
+    allow_insecure: bool = False,
     max_workers: int = 2,
     on_ready: Callable[[str], None] | None = None,
     stop: threading.Event | None = None,
@@ -34,11 +34,11 @@ def serve(
     """Serve until SIGINT, SIGTERM or `stop`, then end with all child processes.
 
     Args:
-        host: where to listen; other machines are only let in with a key or `allow_public`.
+        host: where to listen; other machines are only let in with a key or `allow_insecure`.
         port: 0 takes any free one.
         data_dir: the directory of the database, checkpoints and logs.
         api_key: the bearer key that callers need; else `RLEAAS_SERVER_API_KEY`, else none.
-        allow_public: listen on a public host without a key.
+        allow_insecure: listen on a public host without a key.
         max_workers: how many jobs run at the same time.
         on_ready: called with the URL when the server answers; without it, the URL and the data
             directory are written to standard output.
@@ -51,7 +51,7 @@ def serve(
     data = default_data_dir() if data_dir is None else data_dir
     try:
         key = server_api_key(api_key, snapshot())
-        require_safe_host(host, has_key=key is not None, allow_public=allow_public)
+        require_safe_host(host, has_key=key is not None, allow_insecure=allow_insecure)
         settings = ServerSettings(data_dir=data, api_key=key, max_workers=max_workers)
         listening = Listening(settings, host, port)
     except Error as error:

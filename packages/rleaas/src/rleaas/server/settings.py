@@ -39,13 +39,13 @@ def server_api_key(argument: str | None, environ: Mapping[str, str]) -> Secret |
     return Secret(text) if text else None
 
 
-def require_safe_host(host: str, *, has_key: bool, allow_public: bool) -> None:
+def require_safe_host(host: str, *, has_key: bool, allow_insecure: bool) -> None:
     """Refuse to be reachable from other machines without a key, unless that is wanted.
 
     Raises:
         ConfigurationError: the host is not a loopback one and nothing protects the server.
     """
-    if has_key or allow_public or is_loopback(host):
+    if has_key or allow_insecure or is_loopback(host):
         return
     raise ConfigurationError(
         f"host {host!r} would open this server to other machines without a key",

@@ -53,7 +53,7 @@ class EnvServer:
         token: what clients have to show.
         token_key: the key of the signed tokens that clients may show instead.
         token_subject: the subject that signed tokens must be for; None: any.
-        allow_public: whether other machines may reach the environment without a token.
+        allow_insecure: whether other machines may reach the environment without a token.
 
     Raises:
         AddressError: the address cannot be understood.
@@ -77,14 +77,14 @@ class EnvServer:
         token: str | Secret | None = None,
         token_key: str | Secret | None = None,
         token_subject: str | None = None,
-        allow_public: bool = False,
+        allow_insecure: bool = False,
     ) -> None:
         place = parse_bind(address, host=host, port=port, path=path, transport=transport)
         access = _access(token, token_key, token_subject)
-        if place.is_public and isinstance(access, Everybody) and not allow_public:
+        if place.is_public and isinstance(access, Everybody) and not allow_insecure:
             raise ConfigurationError(
                 f"{place} can be reached from other machines and has no token",
-                hint="Set one (token=, RLMESH_TOKEN), or allow_public=True (--allow-public).",
+                hint="Set one (token=, RLMESH_TOKEN), or allow_insecure=True (--allow-insecure).",
             )
         self._options = options or ServeOptions()
         self._environments = environments_of(

@@ -25,10 +25,10 @@ def serve(
     workers: Annotated[
         int, typer.Option(min=1, help="How many jobs may run at the same time.")
     ] = 2,
-    allow_public: Annotated[
+    allow_insecure: Annotated[
         bool,
         typer.Option(
-            "--allow-public", help="Let other machines in even when no key is asked of them."
+            "--allow-insecure", help="Let other machines in even when no key is asked of them."
         ),
     ] = False,
 ) -> int:
@@ -39,5 +39,5 @@ def serve(
     from rleaas.server.run import serve as run_server
 
     return run_server(
-        host=host, port=port, data_dir=data, max_workers=workers, allow_public=allow_public
+        host=host, port=port, data_dir=data, max_workers=workers, allow_insecure=allow_insecure
     )
