@@ -62,6 +62,7 @@ PUBLIC = [
     "ServerUnreachable",
     "SessionBusy",
     "SessionClosed",
+    "TlsError",
     "TokenRejected",
     "TrainingJobCancelled",
     "TrainingJobFailed",

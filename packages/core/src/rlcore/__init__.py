@@ -35,6 +35,7 @@ from rlcore.mesh_errors import (
     ServerUnreachable,
     SessionBusy,
     SessionClosed,
+    TlsError,
     TransportError,
     UnsupportedError,
 )
@@ -130,6 +131,7 @@ __all__ = [
     "ServerUnreachable",
     "SessionBusy",
     "SessionClosed",
+    "TlsError",
     "TokenRejected",
     "TrainingJobCancelled",
     "TrainingJobFailed",

@@ -54,6 +54,7 @@ class Endpoint:
         version: its registered version.
         contract_digest: the digest that the served contract must have.
         expires_at: when the credential ends, in seconds since the epoch.
+        tls_fingerprint: `sha256:` and the digest of the server's certificate; None: it has no TLS.
         contract: the registered contract, so that a mismatch can say what differs.
     """
 
@@ -65,6 +66,7 @@ class Endpoint:
     version: int | None = None
     contract_digest: str | None = None
     expires_at: float | None = None
+    tls_fingerprint: str | None = None
     contract: Mapping[str, object] | None = field(default=None, repr=False, compare=False)
 
     @property

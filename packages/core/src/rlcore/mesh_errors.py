@@ -12,7 +12,8 @@ RLMeshException(RuntimeError)
 ├ TransportError(ConnectionError)
 │ ├ ServerUnreachable  BindError
 │ ├ SessionBusy  SessionClosed
-│ └ AccessDenied(PermissionError)
+│ ├ AccessDenied(PermissionError)
+│ └ TlsError                                no trust: TLS on one side only, or a certificate
 ├ CallTimeout(TimeoutError)                 a bounded wait ran out; `layer` says where
 ├ RunFailed                                 an evaluation stopped; `partial` keeps what was finished
 └ RunInterrupted(KeyboardInterrupt)         the same, by Ctrl-C
@@ -190,6 +191,30 @@ class AccessDenied(TransportError, PermissionError):
     """The server refused the credential."""
 
     default_code = "access_denied"
+
+
+class TlsError(TransportError):
+    """The two sides do not trust each other: TLS on one side only, or a certificate that is wrong.
+
+    Attributes:
+        expected: the fingerprint that the server's certificate should have, where one was pinned.
+        actual: the fingerprint that it has, where that is the difference.
+    """
+
+    default_code = "tls"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        expected: str | None = None,
+        actual: str | None = None,
+        address: str | None = None,
+        **common: Unpack[CommonFacts],
+    ) -> None:
+        super().__init__(message, address=address, **common)
+        self.expected = expected
+        self.actual = actual
 
 
 class BindError(TransportError):
