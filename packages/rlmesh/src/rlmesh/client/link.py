@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import TypeVar
 
 from rlcore import (
     AccessDenied,
@@ -26,25 +26,11 @@ from rlmesh.client.dialling import Destination, Dialled, dial
 from rlmesh.codec import Backend, compile_codec
 from rlmesh.protocol.faults import Occasion, error_of
 from rlmesh.protocol.identifiers import time_ordered_id
+from rlmesh.protocol.messages import FaultReceived, Leaves
 from rlmesh.specs import EnvContract
-from rlmesh.transport.client_wire import (
-    FaultReceived,
-    read_closed,
-    read_configured,
-    read_render,
-    read_reset,
-    read_step,
-    write_close,
-    write_configure,
-    write_render,
-    write_reset,
-    write_step,
-)
 from rlmesh.transport.handshake_wire import read_shutdown_answer, write_shutdown
 from rlmesh.transport.lane import Lane
 from rlmesh.transport.methods import SHUTDOWN
-
-T = TypeVar("T")
 
 GOODBYE_SECONDS = 5.0
 MS = 1000
@@ -87,10 +73,10 @@ class EnvLink:
         self._destination = replace(destination, contract=dialled.contract)
         self._seconds = request_seconds
         self._timeout_ms = 0 if request_seconds is None else max(1, int(request_seconds * MS))
-        self._encode = compile_codec(
-            dialled.contract.action_space, backend=backend, strict_nan=True
-        ).encode
-        self._decode = compile_codec(dialled.contract.observation_space, backend=backend).decode
+        contract = dialled.contract
+        self._encode = compile_codec(contract.action_space, backend=backend, strict_nan=True).encode
+        self._observations = compile_codec(contract.observation_space, backend=backend)
+        self._decode = self._observations.decode
         self._turn = threading.Lock()
         self._requests = 0
         self._seed: int | None = None
@@ -119,17 +105,17 @@ class EnvLink:
             episode_id = time_ordered_id()
             self._seed, self._steps, self._was_reset = seed, 0, False
             self.episode_id = episode_id
-            request_id = self._next_id()
-            request = write_reset(
-                request_id,
-                seed=seed,
-                options=options,
-                timeout_ms=self._timeout_ms,
-                episode_id=episode_id,
-            )
-            leaves, info = self._ask(lane, "reset", request, request_id, read_reset)
+            with self._failures(lane, "reset"):
+                reply = lane.reset(
+                    self._next(),
+                    seeds=() if seed is None else (seed,),
+                    options=options,
+                    timeout_ms=self._timeout_ms,
+                    lanes=(),
+                    episode_ids=(episode_id,),
+                )
             self._was_reset = True
-            return self._decoded(leaves), info
+            return self._decoded(reply.leaves), reply.info
 
     def step(self, action: object) -> Outcome:
         """Take a step."""
@@ -146,17 +132,19 @@ class EnvLink:
             except InvalidValueError as error:
                 raise InvalidActionError(error.message, path=error.path, hint=error.hint) from error
             self._steps += 1
-            request_id = self._next_id()
-            request = write_step(
-                request_id, leaves, timeout_ms=self._timeout_ms, episode_id=self.episode_id
-            )
-            reply = self._ask(lane, "step", request, request_id, read_step)
+            try:
+                reply = lane.step(self._next(), leaves, 1, self._timeout_ms, (), (self.episode_id,))
+            except (FaultReceived, Error) as error:
+                raise self._failure(lane, "step", error) from error.__cause__
+            info = reply.info
+            if reply.completed:
+                info.setdefault("completed_episodes", 1)
             return (
                 self._decoded(reply.leaves),
-                reply.reward,
-                reply.terminated,
-                reply.truncated,
-                reply.info,
+                reply.rewards[0],
+                reply.terminated != b"\0",
+                reply.truncated != b"\0",
+                info,
             )
         finally:
             self._turn.release()
@@ -166,9 +154,8 @@ class EnvLink:
         self._require_own_process()
         with self._my_turn():
             lane = self._joined()
-            request_id = self._next_id()
-            request = write_render(request_id, lane_index, timeout_ms=self._timeout_ms)
-            return self._ask(lane, "render", request, request_id, read_render)
+            with self._failures(lane, "render"):
+                return lane.render(self._next(), lane_index, timeout_ms=self._timeout_ms)
 
     def close(self) -> None:
         """Leave the server; a second call does nothing, and it never fails."""
@@ -179,12 +166,8 @@ class EnvLink:
             return  # a goodbye from here would end the session of the process that has it
         lane = self.wires.lane
         if lane is not None and lane.is_open and self._turn.acquire(blocking=False):
-            request_id = self._next_id()
             try:
-                reply = lane.say_goodbye(
-                    write_close(request_id, "client close"), "close", GOODBYE_SECONDS
-                )
-                read_closed(reply, request_id)
+                lane.say_goodbye(self._next(), "client close", GOODBYE_SECONDS)
             except (RLMeshException, FaultReceived):
                 pass  # the session is over, which is all that was asked for
             finally:
@@ -221,10 +204,10 @@ class EnvLink:
         lane = self.wires.dialled.connection.join(timeout=self._seconds)
         self.wires.lane = lane
         self.session_id = time_ordered_id()
-        request_id = self._next_id()
-        request = write_configure(request_id, self.wires.dialled.edition)
+        self._decode = self._observations.decode
         try:
-            self._ask(lane, "opening a session", request, request_id, read_configured)
+            with self._failures(lane, "opening a session"):
+                lane.configure(self._next(), self.wires.dialled.edition)
         except AccessDenied as error:
             self._destination.advise(error)
             raise
@@ -239,30 +222,27 @@ class EnvLink:
         self.wires.dialled = dial(self._destination)
         self._lost = False
 
-    def _ask(
-        self,
-        lane: Lane,
-        operation: str,
-        request: bytes,
-        request_id: str,
-        read: Callable[[bytes, str], T],
-    ) -> T:
+    @contextmanager
+    def _failures(self, lane: Lane, operation: str) -> Generator[None]:
         try:
-            return read(lane.exchange(request, operation), request_id)
-        except FaultReceived as received:
-            fault = received.fault
+            yield
+        except (FaultReceived, Error) as error:
+            raise self._failure(lane, operation, error) from error.__cause__
+
+    def _failure(self, lane: Lane, operation: str, error: FaultReceived | Error) -> Error:
+        if isinstance(error, FaultReceived):
+            fault = error.fault
             if not fault.recoverable:
                 # The server ends the session after this; the next reset opens another.
                 self._was_reset = False
                 lane.close()
-            raise error_of(fault, self._occasion(operation)) from None
-        except Error as error:
-            self._was_reset = False
-            self._lost = not isinstance(error, SessionBusy)
-            lane.close()
-            raise
+            return error_of(fault, self._occasion(operation))
+        self._was_reset = False
+        self._lost = not isinstance(error, SessionBusy)
+        lane.close()
+        return error
 
-    def _decoded(self, leaves: Sequence[bytes]) -> object:
+    def _decoded(self, leaves: Leaves) -> object:
         try:
             return self._decode(leaves)
         except InvalidValueError as error:
@@ -314,9 +294,9 @@ class EnvLink:
             step=self._steps if operation == "step" else None,
         )
 
-    def _next_id(self) -> str:
+    def _next(self) -> int:
         self._requests += 1
-        return str(self._requests)
+        return self._requests
 
     def _my_turn(self) -> _Turn:
         return _Turn(self._turn)

@@ -25,6 +25,7 @@ class Episode:
     terminated: bool = False
     truncated: bool = False
     ended_ns: int = 0
+    lane: int = 0
 
 
 class EpisodeLedger:
@@ -43,6 +44,11 @@ class EpisodeLedger:
         """Finish the running episode by a terminal step."""
         episode.terminated, episode.truncated, episode.ended_ns = terminated, truncated, now_ns
         self.running = None
+
+    @property
+    def has_unreported(self) -> bool:
+        """Whether episodes were cut off that nobody was told of."""
+        return bool(self._unreported)
 
     def take_unreported(self) -> list[Episode]:
         """Return the episodes that were cut off and not reported yet, oldest first, once."""

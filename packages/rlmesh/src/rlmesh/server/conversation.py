@@ -1,4 +1,4 @@
-"""One client's session: requests in, replies out; it knows no transport."""
+"""One client's session: requests in, answers out; it knows no transport."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from rlmesh.codec import NUMPY, Codec, compile_codec
 from rlmesh.protocol.editions import EDITION, runs
 from rlmesh.protocol.episodes import Episode, EpisodeLedger
 from rlmesh.protocol.faults import Fault, FaultCode, environment_fault, invalid_action, refusal
-from rlmesh.protocol.outcome import checked_outcome, checked_reset
-from rlmesh.server.frames import png_of
-from rlmesh.transport.server_wire import (
+from rlmesh.protocol.messages import (
+    Answer,
+    Closed,
+    CompletedEpisode,
+    Configured,
+    Leaves,
+    Refused,
+    RenderAnswer,
     Request,
+    ResetAnswer,
     StepAnswer,
     Timing,
-    read_request,
-    write_closed,
-    write_configured,
-    write_fault,
-    write_render,
-    write_reset,
-    write_step,
 )
+from rlmesh.protocol.outcome import Given, checked_outcome, checked_reset
+from rlmesh.server.frames import png_of
 
 if TYPE_CHECKING:
     from rlmesh.server.environments import Environments
@@ -35,6 +36,7 @@ log = logger("rlmesh", "server")
 now = time.perf_counter_ns
 NS_PER_MS = 1_000_000
 THE_LANE: tuple[list[int], ...] = ([], [0])
+MASKS = (b"\0", b"\1")
 
 
 class Failed(Exception):
@@ -62,7 +64,6 @@ class Conversation:
         environments: Environments,
         codecs: Codecs,
         *,
-        message_limit: int,
         on_close: Callable[[Conversation], None],
     ) -> None:
         environments.admit()
@@ -72,34 +73,46 @@ class Conversation:
         self._environments = environments
         self._decode = codecs.action.decode
         self._encode = codecs.observation.encode
-        self._limit = message_limit
         self._env: Any = None  # Any: whatever has reset and step
         self._ledger = EpisodeLedger()
         self._was_reset = False
         self._closed = False
         self._told: set[str] = set()
 
-    def answer(self, data: bytes) -> tuple[bytes, bool]:
-        """Return the reply to a request, and whether the session is over after it.
-
-        Raises:
-            ProtocolException: the bytes are no request.
-        """
+    def answer(self, request: Request) -> tuple[Answer, bool]:
+        """Return the answer to a request, and whether the session is over after it."""
         self.busy = True
         timing = Timing(now())
+        over = False
         try:
-            request = read_request(data)
             try:
-                reply, over = self._answer(request, timing)
+                answer = self._answer(request, timing)
             except Failed as failure:
-                reply, over = self._failed(request, failure.fault, timing)
-            if over:
+                answer = self._failed(failure.fault, timing)
+                over = not failure.fault.recoverable and not request.lanes
+            if over or request.kind == "close":
+                over = True
                 # Before the reply: whoever reads it may come back for the place at once.
                 self.close()
-            return reply, over
+            timing.total = now() - timing.total
+            return answer, over
         finally:
             self.last_request = time.monotonic()
             self.busy = False
+
+    def too_large(self, operation: str, size: int, limit: int) -> Refused:
+        """Return what is answered where an answer exceeds what a message may hold."""
+        message = f"{operation} failed: its reply has {size} bytes, the limit is {limit}"
+        refused = self._failed(Fault(FaultCode.INTERNAL, message, recoverable=False), Timing())
+        self.close()
+        return refused
+
+    def note_simplified(self, keys: Sequence[str]) -> None:
+        """Warn, once for each, of info values that could not travel as they are."""
+        new = sorted(set(keys) - self._told)
+        if new:
+            self._told.update(new)
+            log.warning("info values that cannot travel as they are were simplified: %s", new)
 
     def close(self) -> None:
         """Give the environment back; a second call does nothing."""
@@ -114,28 +127,27 @@ class Conversation:
         finally:
             self._on_close(self)
 
-    def _answer(self, request: Request, timing: Timing) -> tuple[bytes, bool]:
+    def _answer(self, request: Request, timing: Timing) -> Answer:
         kind = request.kind
         if kind == "step":
-            return self._step(request, timing), False
+            return self._step(request, timing)
         if kind == "reset":
-            return self._reset(request, timing), False
+            return self._reset(request, timing)
         if kind == "render":
-            return self._render(request, timing), False
+            return self._render(request, timing)
         if kind == "close":
-            episodes = self._ledger.close(time.time_ns())
-            return write_closed(request.request_id, episodes, _finished(timing)), True
+            return Closed(self._ledger.close(time.time_ns()), timing)
         if kind == "configure":
-            return self._configure(request, timing), False
+            return self._configure(request, timing)
         raise Failed(refusal(FaultCode.UNSUPPORTED, "the request asks for nothing that is known"))
 
-    def _configure(self, request: Request, timing: Timing) -> bytes:
+    def _configure(self, request: Request, timing: Timing) -> Configured:
         if not runs(request.edition):
             message = f"this server runs {EDITION!r}, not the edition {request.edition!r}"
             raise Failed(Fault(FaultCode.INVALID_ACTION, message, recoverable=False))
-        return write_configured(request.request_id, _finished(timing))
+        return Configured(timing)
 
-    def _reset(self, request: Request, timing: Timing) -> bytes:
+    def _reset(self, request: Request, timing: Timing) -> ResetAnswer:
         self._check_lane(request)
         seed = request.seeds[0] if request.seeds else None
         arguments: dict[str, object] = {}
@@ -154,16 +166,14 @@ class Conversation:
         self._was_reset = True
         self._ledger.begin(_first(request.episode_ids), seed, time.time_ns())
         observation, info = checked_reset(answer)
-        leaves = self._encoded("reset", observation, timing)
-        reply, odd = write_reset(request.request_id, leaves, info, _finished(timing))
-        return self._checked("reset", reply, odd)
+        return ResetAnswer(self._encoded("reset", observation), info, timing)
 
-    def _step(self, request: Request, timing: Timing) -> bytes:
+    def _step(self, request: Request, timing: Timing) -> StepAnswer:
         if request.lanes:
             self._check_lane(request)
         if not self._was_reset:
             raise Failed(refusal(FaultCode.NOT_READY, "step before the first reset"))
-        action = self._action(request, timing)
+        action = self._action(request)
         called = now()
         try:
             answer = self._env.step(action)
@@ -176,25 +186,18 @@ class Conversation:
             given = checked_outcome(answer)
         except (TypeError, ValueError) as error:
             raise Failed(environment_fault("step", error)) from error
-        leaves = self._encoded("step", given.observation, timing)
-        finished = self._account(given.reward, given.terminated, given.truncated)
-        reply, odd = write_step(
-            request.request_id,
-            StepAnswer(
-                leaves,
-                given.reward,
-                given.terminated,
-                given.truncated,
-                given.info,
-                request.lanes,
-                self._ledger.take_unreported(),
-                finished,
-            ),
-            _finished(timing),
+        return StepAnswer(
+            self._encoded("step", given.observation),
+            (given.reward,),
+            MASKS[given.terminated],
+            MASKS[given.truncated],
+            given.info,
+            timing,
+            request.lanes,
+            self._account(given),
         )
-        return self._checked("step", reply, odd)
 
-    def _render(self, request: Request, timing: Timing) -> bytes:
+    def _render(self, request: Request, timing: Timing) -> RenderAnswer:
         self._check_lane(request)
         env = self._environment()
         called = now()
@@ -204,10 +207,7 @@ class Conversation:
             raise Failed(environment_fault("render", error)) from error
         timing.user = now() - called
         self._in_time(request, "env.render", timing.user)
-        started = now()
-        png = png_of(frame)
-        timing.encode = now() - started
-        return self._checked("render", write_render(request.request_id, png, _finished(timing)), [])
+        return RenderAnswer(png_of(frame), timing)
 
     def _environment(self) -> Any:  # Any: whatever has reset and step
         if self._env is None:
@@ -217,37 +217,38 @@ class Conversation:
                 raise Failed(environment_fault("make", error)) from error
         return self._env
 
-    def _action(self, request: Request, timing: Timing) -> object:
+    def _action(self, request: Request) -> object:
         if request.action is None:
             raise Failed(refusal(FaultCode.INVALID_ACTION, "the step has no action"))
-        started = now()
         try:
-            action = self._decode(request.action)
+            return self._decode(request.action)
         except InvalidValueError as error:
             raise Failed(invalid_action(error)) from error
-        timing.decode = now() - started
-        return action
 
-    def _encoded(self, operation: str, observation: object, timing: Timing) -> Sequence[bytes]:
-        started = now()
+    def _encoded(self, operation: str, observation: object) -> Leaves:
         try:
-            leaves = self._encode(observation)
+            return self._encode(observation)
         except InvalidValueError as error:
             told = InvalidObservationError(error.message, path=error.path)
             raise Failed(environment_fault(operation, told)) from error
-        timing.encode = now() - started
-        return leaves
 
-    def _account(self, reward: float, terminated: bool, truncated: bool) -> Episode | None:
+    def _account(self, given: Given) -> Sequence[CompletedEpisode]:
         episode = self._ledger.running
-        if episode is None:
-            return None
-        episode.steps += 1
-        episode.reward += reward
-        if not (terminated or truncated):
-            return None
-        self._ledger.end(episode, terminated=terminated, truncated=truncated, now_ns=time.time_ns())
-        return episode
+        if episode is not None:
+            episode.steps += 1
+            episode.reward += given.reward
+        if not (given.terminated or given.truncated or self._ledger.has_unreported):
+            return ()
+        completed = [CompletedEpisode(cut_off) for cut_off in self._ledger.take_unreported()]
+        if episode is not None and (given.terminated or given.truncated):
+            self._ledger.end(
+                episode,
+                terminated=given.terminated,
+                truncated=given.truncated,
+                now_ns=time.time_ns(),
+            )
+            completed.append(CompletedEpisode(episode, given.info))
+        return completed
 
     def _check_lane(self, request: Request) -> None:
         lanes = list(request.lanes)
@@ -263,35 +264,13 @@ class Conversation:
             message = f"{what} took longer than {request.timeout_ms} ms; its result was dropped"
             raise Failed(refusal(FaultCode.TIMEOUT, message))
 
-    def _checked(self, operation: str, reply: bytes, odd: Sequence[str]) -> bytes:
-        if odd:
-            self._tell_once(odd)
-        if len(reply) > self._limit:
-            message = (
-                f"{operation} failed: its reply has {len(reply)} bytes, the limit is {self._limit}"
-            )
-            raise Failed(Fault(FaultCode.INTERNAL, message, recoverable=False))
-        return reply
-
-    def _tell_once(self, keys: Sequence[str]) -> None:
-        new = sorted(set(keys) - self._told)
-        if new:
-            self._told.update(new)
-            log.warning("info values that cannot travel as they are were simplified: %s", new)
-
-    def _failed(self, request: Request, fault: Fault, timing: Timing) -> tuple[bytes, bool]:
-        over = not fault.recoverable and not request.lanes
+    def _failed(self, fault: Fault, timing: Timing) -> Refused:
         interrupted: list[Episode] = []
         if not fault.recoverable:
             self._was_reset = False
             interrupted = self._ledger.close(time.time_ns())
-        return write_fault(request.request_id, fault, interrupted, _finished(timing)), over
+        return Refused(fault, timing, interrupted)
 
 
 def _first(episode_ids: Sequence[str]) -> str:
     return episode_ids[0] if episode_ids else ""
-
-
-def _finished(timing: Timing) -> Timing:
-    timing.total = now() - timing.total
-    return timing

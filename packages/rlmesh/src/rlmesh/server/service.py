@@ -71,7 +71,6 @@ class EnvService:
         session = Conversation(
             self._environments,
             self._codecs,
-            message_limit=self._options.max_message_bytes,
             on_close=self._forget,
         )
         with self._lock:

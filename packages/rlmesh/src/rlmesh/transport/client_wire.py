@@ -1,9 +1,8 @@
-"""A session's messages as the client writes and reads them."""
+"""A session's messages as protobuf, as the client writes and reads them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from google.protobuf.message import DecodeError
@@ -11,26 +10,10 @@ from rlcore import ProtocolException
 
 from rlmesh.codec.metadata import decode_meta, encode_meta
 from rlmesh.protocol.faults import Fault
+from rlmesh.protocol.messages import FaultReceived, Leaves, ResetReply, StepReply
+from rlmesh.transport.step_bytes import read_step_answer, step_tail
+from rlmesh.transport.step_bytes import write_step as write_step_bytes
 from rlmesh.wire.env.v1 import env_pb2
-
-
-class FaultReceived(Exception):
-    """The reply is a fault; the caller turns it into its own error."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
-
-
-@dataclass(slots=True)
-class StepReply:
-    """What a step gave."""
-
-    leaves: Sequence[bytes]
-    reward: float
-    terminated: bool
-    truncated: bool
-    info: dict[str, object]
 
 
 def write_configure(request_id: str, edition: str) -> bytes:
@@ -42,32 +25,33 @@ def write_configure(request_id: str, edition: str) -> bytes:
 def write_reset(
     request_id: str,
     *,
-    seed: int | None,
+    seeds: Sequence[int],
     options: Mapping[str, object] | None,
     timeout_ms: int,
-    episode_id: str,
+    lanes: Sequence[int] = (),
+    episode_ids: Sequence[str],
 ) -> bytes:
     """Return a reset as bytes."""
     reset = env_pb2.ResetRequest(
-        seeds=() if seed is None else (seed,),
+        seeds=seeds,
         options=None if options is None else encode_meta(options),
         timeout_ms=timeout_ms,
-        episode_ids=(episode_id,),
+        env_indices=lanes,
+        episode_ids=episode_ids,
     )
     return env_pb2.JoinRequest(reset=reset, request_id=request_id).SerializeToString()
 
 
 def write_step(
-    request_id: str, leaves: Sequence[bytes], *, timeout_ms: int, episode_id: str
+    request_id: str,
+    leaves: Leaves,
+    *,
+    timeout_ms: int,
+    lanes: tuple[int, ...] = (),
+    episode_ids: tuple[str, ...],
 ) -> bytes:
     """Return a step as bytes."""
-    message = env_pb2.JoinRequest(request_id=request_id)
-    step = message.step  # filled in place: messages given to constructors are copied
-    step.action.SetInParent()  # a space without leaves still has values
-    step.action.leaves.extend(leaves)
-    step.timeout_ms = timeout_ms
-    step.episode_ids.append(episode_id)
-    return message.SerializeToString()
+    return write_step_bytes(request_id, leaves, step_tail(timeout_ms, lanes, episode_ids))
 
 
 def write_render(request_id: str, lane: int, *, timeout_ms: int) -> bytes:
@@ -92,8 +76,8 @@ def read_configured(data: bytes, request_id: str) -> None:
     _read(data, request_id, "configure")
 
 
-def read_reset(data: bytes, request_id: str) -> tuple[Sequence[bytes], dict[str, object]]:
-    """Return a reset's observation and info.
+def read_reset(data: bytes, request_id: str) -> ResetReply:
+    """Return what a reset gave.
 
     Raises:
         FaultReceived: the reset failed.
@@ -101,33 +85,17 @@ def read_reset(data: bytes, request_id: str) -> tuple[Sequence[bytes], dict[str,
     """
     reset = _read(data, request_id, "reset").reset
     info = decode_meta(reset.infos) if reset.HasField("infos") else {}
-    return reset.observation.leaves, info
+    return ResetReply(reset.observation.leaves, info)
 
 
-def read_step(data: bytes, request_id: str) -> StepReply:
-    """Return what a step gave.
+def read_step(data: bytes, request_id: str, lanes: int) -> StepReply:
+    """Return what a step of so many lanes gave.
 
     Raises:
         FaultReceived: the step failed.
         ProtocolException: it is not the reply to this request.
     """
-    step = _read(data, request_id, "step").step
-    rewards, terminated, truncated = step.rewards, step.terminated_mask, step.truncated_mask
-    if len(rewards) != 1 or len(terminated) != 1 or len(truncated) != 1:
-        raise ProtocolException(
-            f"the step's reply has {len(rewards)} rewards, {len(terminated)} terminated and "
-            f"{len(truncated)} truncated flags for one environment"
-        )
-    info = decode_meta(step.infos) if step.HasField("infos") else {}
-    if step.completed_episodes:
-        info.setdefault("completed_episodes", 1)
-    return StepReply(
-        step.observation.leaves,
-        rewards[0],
-        terminated != b"\0",
-        truncated != b"\0",
-        info,
-    )
+    return read_step_answer(data, request_id, lanes) or _read_step(data, request_id, lanes)
 
 
 def read_render(data: bytes, request_id: str) -> bytes | None:
@@ -152,6 +120,19 @@ def read_closed(data: bytes, request_id: str) -> None:
         ProtocolException: it is not the reply to this request.
     """
     _read(data, request_id, "close")
+
+
+def _read_step(data: bytes, request_id: str, lanes: int) -> StepReply:
+    step = _read(data, request_id, "step").step
+    rewards, terminated, truncated = step.rewards, step.terminated_mask, step.truncated_mask
+    if not len(rewards) == len(terminated) == len(truncated) == lanes:
+        raise ProtocolException(
+            f"the step's reply has {len(rewards)} rewards, {len(terminated)} terminated and "
+            f"{len(truncated)} truncated flags for {lanes} environment(s)"
+        )
+    info = decode_meta(step.infos) if step.HasField("infos") else {}
+    completed = tuple([episode.episode_id for episode in step.completed_episodes])
+    return StepReply(step.observation.leaves, rewards, terminated, truncated, info, completed)
 
 
 def _read(data: bytes, request_id: str, kind: str) -> env_pb2.JoinResponse:

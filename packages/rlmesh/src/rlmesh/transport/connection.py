@@ -9,7 +9,7 @@ from rlcore import ANONYMOUS, ConfigurationError, Credential
 
 from rlmesh.transport.addresses import Address, UnixAddress
 from rlmesh.transport.failures import failure_of
-from rlmesh.transport.lane import Lane
+from rlmesh.transport.grpc_lane import GrpcLane
 from rlmesh.transport.limits import MESSAGE_BYTES, keepalive_options, message_options
 from rlmesh.transport.methods import JOIN
 
@@ -65,9 +65,9 @@ class Connection:
                 error, operation=operation, address=self.address, seconds=timeout, joined=False
             ) from error
 
-    def join(self, *, timeout: float | None) -> Lane:
+    def join(self, *, timeout: float | None) -> GrpcLane:
         """Open a session's stream; whether the server gives one shows in the first reply."""
-        return Lane(
+        return GrpcLane(
             self._channel.stream_stream(JOIN),
             metadata=self._metadata,
             address=self.address,

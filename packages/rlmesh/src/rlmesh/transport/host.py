@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
 from typing import ParamSpec, Protocol, TypeVar
 
 import grpc
 from rlcore import ProtocolException, RLMeshException, SessionBusy
 
+from rlmesh.protocol.messages import Answer, Request
 from rlmesh.transport.access import Access
 from rlmesh.transport.addresses import Address
 from rlmesh.transport.binding import bind, release
 from rlmesh.transport.health import Health
 from rlmesh.transport.limits import keepalive_options, message_options
 from rlmesh.transport.methods import ENV_SERVICE
+from rlmesh.transport.server_wire import ServerWire
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,8 +30,16 @@ PARTING_SECONDS = 0.5
 class Session(Protocol):
     """One client's conversation."""
 
-    def answer(self, data: bytes, /) -> tuple[bytes, bool]:
-        """Return the reply, and whether the session is over after it."""
+    def answer(self, request: Request, /) -> tuple[Answer, bool]:
+        """Return the answer, and whether the session is over after it."""
+        ...
+
+    def too_large(self, operation: str, size: int, limit: int, /) -> Answer:
+        """End the session; return what is said instead of an answer that is too large."""
+        ...
+
+    def note_simplified(self, keys: Sequence[str], /) -> None:
+        """Hear which info values could not travel as they are."""
         ...
 
     def close(self) -> None:
@@ -153,8 +163,16 @@ class Host:
         session = self._open(context)
         self._joined.add(context)
         try:
-            for request in requests:
-                reply, over = session.answer(request)
+            wire = ServerWire()
+            for data in requests:
+                request = wire.read(data)
+                answer, over = session.answer(request)
+                reply, simplified = wire.write(request.request_id, answer)
+                if simplified:
+                    session.note_simplified(simplified)
+                if len(reply) > self._limit:
+                    answer, over = session.too_large(request.kind, len(reply), self._limit), True
+                    reply, _ = wire.write(request.request_id, answer)
                 yield reply
                 if over:
                     return

@@ -1,143 +1,69 @@
-"""The client's side of a session: one ordered exchange of requests and replies over one stream."""
+"""What carries a session, as the client sees it: one question at a time, each with its answer."""
 
 from __future__ import annotations
 
-import threading
-import time
-import weakref
-from queue import SimpleQueue
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-import grpc
-from rlcore import CallTimeout, ProtocolException, SessionClosed
-
-from rlmesh.transport.addresses import Address
-from rlmesh.transport.failures import failure_of
+from rlmesh.protocol.messages import Leaves, ResetReply, StepReply
 
 
-class Lane:
-    """Sends a request and waits for its reply, one at a time.
+class Lane(Protocol):
+    """One session's way to its server.
 
-    A lane that failed or timed out is over, so that the late reply of an abandoned request is never
-    taken for the answer to the next one.
+    Every operation takes the number of the request, which counts up within a session. All of them
+    raise what went wrong on the way (`CallTimeout`, `SessionBusy`, `SessionClosed`,
+    `AccessDenied`, `ProtocolException`), after which the lane is over; and `FaultReceived` for
+    what the server says went wrong with the request.
     """
 
-    def __init__(
+    @property
+    def is_open(self) -> bool:
+        """Whether requests can be sent."""
+        ...
+
+    @property
+    def owns_memory(self) -> bool:
+        """Whether a reply's leaves are writable and belong to the caller."""
+        ...
+
+    def configure(self, number: int, edition: str) -> None:
+        """Pin the workflow edition; the first request of a session."""
+        ...
+
+    def reset(
         self,
-        method: grpc.StreamStreamMultiCallable[bytes, bytes],
+        number: int,
         *,
-        metadata: tuple[tuple[str, str], ...],
-        address: Address,
-        timeout: float | None,
-        message_limit: int,
-    ) -> None:
-        self._address = address
-        self._timeout = timeout
-        self._limit = message_limit
-        self._outbox: SimpleQueue[bytes | None] = SimpleQueue()
-        self._call = method(iter(self._outbox.get, None), metadata=metadata)
-        self._deadline: float | None = None
-        self._timed_out = False
-        self._ended = threading.Event()
-        self.is_open = True
-        if timeout is not None:
-            watched = weakref.ref(self)
-            threading.Thread(
-                target=_watch, args=(watched, self._ended, timeout), daemon=True
-            ).start()
+        seeds: Sequence[int],
+        options: Mapping[str, object] | None,
+        timeout_ms: int,
+        lanes: tuple[int, ...],
+        episode_ids: tuple[str, ...],
+    ) -> ResetReply:
+        """Start episodes; no lanes means all of them."""
+        ...
 
-    def exchange(self, request: bytes, operation: str) -> bytes:
-        """Send a request and return its reply.
+    def step(
+        self,
+        number: int,
+        leaves: Leaves,
+        count: int,
+        timeout_ms: int,
+        lanes: tuple[int, ...],
+        episode_ids: tuple[str, ...],
+    ) -> StepReply:
+        """Step `count` environments: these lanes, or all where none is named."""
+        ...
 
-        Raises:
-            CallTimeout: no reply came in time.
-            SessionBusy: the server has no session to give.
-            SessionClosed: the session was lost, or ended by the server.
-            AccessDenied: the server refused the credential.
-            ProtocolException: the message is larger than messages may be.
-        """
-        if len(request) > self._limit:
-            raise ProtocolException(
-                f"{operation}: the message has {len(request)} bytes, the limit is {self._limit}",
-                code="message_too_large",
-            )
-        if self._timeout is not None:
-            self._deadline = time.monotonic() + self._timeout
-        self._outbox.put(request)
-        try:
-            return next(self._call)
-        except StopIteration as error:
-            self.close()
-            raise SessionClosed(
-                f"{operation} at {self._address}: the server ended the session",
-                address=str(self._address),
-                hint="Call reset() to start again.",
-            ) from error
-        except grpc.RpcError as error:
-            self.close()
-            raise self._failure(error, operation) from error
-        except BaseException:
-            # Interrupted while waiting: the reply may still come, and belongs to nobody.
-            self.close()
-            raise
-        finally:
-            self._deadline = None
+    def render(self, number: int, lane: int, *, timeout_ms: int) -> bytes | None:
+        """Return a lane's frame as a PNG file, or None when there is none."""
+        ...
 
-    def say_goodbye(self, request: bytes, operation: str, seconds: float) -> bytes:
-        """Send the last request and return its reply, waiting no longer than `seconds`.
-
-        Raises:
-            RLMeshException: as `exchange`; the session is over in any case.
-        """
-        impatience = threading.Timer(seconds, self._call.cancel)
-        impatience.daemon = True
-        impatience.start()
-        try:
-            return self.exchange(request, operation)
-        finally:
-            impatience.cancel()
-            self.close()
+    def say_goodbye(self, number: int, reason: str, seconds: float) -> None:
+        """End the session in good order, waiting no longer than `seconds`."""
+        ...
 
     def close(self) -> None:
-        """End the session's stream; an unanswered request is abandoned."""
-        if not self.is_open:
-            return
-        self.is_open = False
-        self._ended.set()
-        self._outbox.put(None)
-        self._call.cancel()
-
-    def overdue(self) -> float:
-        """Return how long the awaited reply may still take; one that is due is given up."""
-        deadline, timeout = self._deadline, self._timeout or 0.0
-        if deadline is None:
-            # With nothing to wait for, nothing can be due sooner than a whole timeout from now.
-            return timeout
-        left = deadline - time.monotonic()
-        if left <= 0.0:
-            self._timed_out = True
-            self._call.cancel()
-        return left
-
-    def _failure(self, error: grpc.RpcError, operation: str) -> Exception:
-        if self._timed_out:
-            return CallTimeout(
-                f"{operation} at {self._address} did not answer within {self._timeout:g} s",
-                operation=operation,
-                seconds=self._timeout,
-                layer="request",
-                hint="The environment may hang. reset() starts a new session; "
-                "raise request_timeout_seconds if it is only slow.",
-            )
-        return failure_of(
-            error, operation=operation, address=self._address, seconds=self._timeout, joined=True
-        )
-
-
-def _watch(watched: weakref.ref[Lane], ended: threading.Event, pause: float) -> None:
-    # One thread that sleeps, instead of a timer for each call; and it lets go of a forgotten lane.
-    while pause > 0.0 and not ended.wait(pause):
-        lane = watched()
-        if lane is None:
-            return
-        pause = lane.overdue()
-        del lane
+        """End the session's connection; an unanswered request is abandoned."""
+        ...

@@ -1,68 +1,59 @@
-"""A session's messages as the server reads and writes them."""
+"""A session's messages as protobuf, as the server reads and writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, cast
+from typing import cast
 
 from google.protobuf.message import DecodeError
 from rlcore import ProtocolException
 
 from rlmesh.codec.metadata import decode_meta, encode_meta_lenient
 from rlmesh.protocol.episodes import Episode
-from rlmesh.protocol.faults import Fault, writable
+from rlmesh.protocol.faults import writable
+from rlmesh.protocol.messages import (
+    Answer,
+    Closed,
+    CompletedEpisode,
+    Configured,
+    Kind,
+    Refused,
+    RenderAnswer,
+    Request,
+    ResetAnswer,
+    StepAnswer,
+    Timing,
+)
+from rlmesh.transport.step_bytes import StepReader, write_step_answer
 from rlmesh.wire.env.v1 import env_pb2
 from rlmesh.wire.spaces.v1 import spaces_pb2
 
-# Most steps say nothing: these two stand for that, and are never changed.
-_NO_INFOS = spaces_pb2.MetaMap()
-_NOTHING_ODD: list[str] = []
 
-Kind = Literal["reset", "step", "render", "close", "configure", ""]
+class ServerWire:
+    """Reads one session's requests and writes the answers to them."""
 
+    def __init__(self) -> None:
+        self._steps = StepReader()
 
-@dataclass(slots=True)
-class Request:
-    """One request; the fields that its kind does not have are empty."""
+    def read(self, data: bytes) -> Request:
+        """Return a request.
 
-    kind: Kind
-    request_id: str
-    lanes: Sequence[int] = ()
-    timeout_ms: int = 0
-    action: Sequence[bytes] | None = None
-    episode_ids: Sequence[str] = ()
-    seeds: Sequence[int] = ()
-    options: dict[str, object] | None = None
-    edition: str = ""
+        Raises:
+            ProtocolException: the bytes are not one.
+        """
+        return self._steps.read(data) or read_request(data)
 
-
-@dataclass(slots=True)
-class Timing:
-    """How long the parts of a request took, in nanoseconds."""
-
-    total: int = 0
-    decode: int | None = None
-    user: int | None = None
-    encode: int | None = None
-
-
-@dataclass(slots=True)
-class StepAnswer:
-    """What the environment gave for a step of its one lane."""
-
-    leaves: Sequence[bytes]
-    reward: float
-    terminated: bool
-    truncated: bool
-    info: Mapping[str, object] | None
-    lanes: Sequence[int]
-    cut_off: Sequence[Episode] = ()
-    finished: Episode | None = None
+    def write(self, request_id: str, answer: Answer) -> tuple[bytes, Sequence[str]]:
+        """Return an answer as bytes, and the info keys whose values had to be simplified."""
+        if isinstance(answer, StepAnswer):
+            infos, odd = _info_bytes(answer.info)
+            completed = [_completed(episode) for episode in answer.completed]
+            return write_step_answer(request_id, answer, infos, completed), odd
+        return write_answer(request_id, answer)
 
 
 def read_request(data: bytes) -> Request:
-    """Return a request.
+    """Return a request of any kind.
 
     Raises:
         ProtocolException: the bytes are not one.
@@ -102,87 +93,69 @@ def read_request(data: bytes) -> Request:
     return Request(cast("Kind", kind or ""), request_id)
 
 
-def write_step(request_id: str, answer: StepAnswer, timing: Timing) -> tuple[bytes, list[str]]:
-    """Return a step's reply as bytes, and the info keys whose values had to be simplified."""
-    infos, odd = _infos(answer.info)
+def write_answer(request_id: str, answer: Answer) -> tuple[bytes, Sequence[str]]:
+    """Return an answer of any kind but a step's, and the info keys that had to be simplified."""
+    odd: Sequence[str] = ()
     message = env_pb2.JoinResponse()
-    step = message.step  # filled in place: messages given to constructors are copied
-    step.observation.SetInParent()  # a space without leaves still has values
-    step.observation.leaves.extend(answer.leaves)
-    step.rewards.append(answer.reward)
-    step.terminated_mask = b"\1" if answer.terminated else b"\0"
-    step.truncated_mask = b"\1" if answer.truncated else b"\0"
-    if infos is not None:
-        step.infos.CopyFrom(infos)
-    if answer.lanes:
-        step.env_indices.extend(answer.lanes)
-    for episode in answer.cut_off:
-        _write_episode(step.completed_episodes.add(), episode)
-    if answer.finished is not None:
-        record = step.completed_episodes.add()
-        _write_episode(record, answer.finished)
-        if infos is not None:
-            record.final_info.CopyFrom(infos)
-    return _reply(message, request_id, timing), odd
+    match answer:
+        case ResetAnswer():
+            infos, odd = _infos(answer.info)
+            leaves = [bytes(leaf) for leaf in answer.leaves]
+            message.reset.observation.CopyFrom(spaces_pb2.SpaceValue(leaves=leaves))
+            if infos is not None:
+                message.reset.infos.CopyFrom(infos)
+        case RenderAnswer():
+            render = message.render
+            render.SetInParent()
+            if answer.png is not None:
+                render.frame, render.format = answer.png, env_pb2.RENDER_FORMAT_PNG
+        case Configured():
+            message.configure.SetInParent()
+        case Closed():
+            message.close.SetInParent()
+            for episode in answer.episodes:
+                _write_episode(message.close.final_episodes.add(), episode)
+        case Refused():
+            _write_fault(message.error, answer)
+        case StepAnswer():
+            raise TypeError("a step's answer is written by hand")
+    return _reply(message, request_id, answer.timing), odd
 
 
-def write_reset(
-    request_id: str, leaves: Sequence[bytes], info: Mapping[str, object] | None, timing: Timing
-) -> tuple[bytes, list[str]]:
-    """Return a reset's reply as bytes, and the info keys whose values had to be simplified."""
-    infos, odd = _infos(info)
-    reset = env_pb2.ResetResponse(observation=spaces_pb2.SpaceValue(leaves=leaves), infos=infos)
-    return _reply(env_pb2.JoinResponse(reset=reset), request_id, timing), odd
-
-
-def write_render(request_id: str, png: bytes | None, timing: Timing) -> bytes:
-    """Return a render's reply as bytes."""
-    render = env_pb2.RenderResponse(
-        frame=png,
-        format=env_pb2.RENDER_FORMAT_UNSPECIFIED if png is None else env_pb2.RENDER_FORMAT_PNG,
-    )
-    return _reply(env_pb2.JoinResponse(render=render), request_id, timing)
-
-
-def write_configured(request_id: str, timing: Timing) -> bytes:
-    """Return a configure's reply as bytes."""
-    configure = env_pb2.ConfigureEnvResponse()
-    return _reply(env_pb2.JoinResponse(configure=configure), request_id, timing)
-
-
-def write_closed(request_id: str, episodes: Sequence[Episode], timing: Timing) -> bytes:
-    """Return a close's reply as bytes, with the episodes that nothing reported before."""
-    close = env_pb2.CloseEnvsResponse()
-    for episode in episodes:
-        _write_episode(close.final_episodes.add(), episode)
-    return _reply(env_pb2.JoinResponse(close=close), request_id, timing)
-
-
-def write_fault(
-    request_id: str, fault: Fault, interrupted: Sequence[Episode], timing: Timing
-) -> bytes:
-    """Return a failed request's reply as bytes."""
-    error = env_pb2.EnvError(
-        code=cast("env_pb2.EnvErrorCode.ValueType", int(fault.code)),
-        message=writable(fault.message),
-        is_recoverable=fault.recoverable,
-        debug_info=writable(fault.debug_info),
-    )
-    for episode in interrupted:
+def _write_fault(error: env_pb2.EnvError, refused: Refused) -> None:
+    fault = refused.fault
+    error.code = cast("env_pb2.EnvErrorCode.ValueType", int(fault.code))
+    error.message = writable(fault.message)
+    error.is_recoverable = fault.recoverable
+    error.debug_info = writable(fault.debug_info)
+    for episode in refused.interrupted:
         _write_episode(error.interrupted_episodes.add(), episode)
-    return _reply(env_pb2.JoinResponse(error=error), request_id, timing)
 
 
-def _infos(info: Mapping[str, object] | None) -> tuple[spaces_pb2.MetaMap | None, list[str]]:
-    if info is None:
-        return None, []
-    return encode_meta_lenient(info) if info else (_NO_INFOS, _NOTHING_ODD)
+def _info_bytes(info: Mapping[str, object] | None) -> tuple[bytes | None, Sequence[str]]:
+    if not info:
+        return (None if info is None else b""), ()
+    message, odd = encode_meta_lenient(info)
+    return message.SerializeToString(), odd
+
+
+def _infos(info: Mapping[str, object] | None) -> tuple[spaces_pb2.MetaMap | None, Sequence[str]]:
+    return (None, ()) if info is None else encode_meta_lenient(info)
+
+
+def _completed(completed: CompletedEpisode) -> bytes:
+    record = env_pb2.EpisodeMetadata()
+    _write_episode(record, completed.episode)
+    if completed.final_info is not None:
+        record.final_info.CopyFrom(encode_meta_lenient(completed.final_info)[0])
+    return record.SerializeToString()
 
 
 def _write_episode(record: env_pb2.EpisodeMetadata, episode: Episode) -> None:
     record.episode_id = episode.episode_id
     if episode.seed is not None:
         record.seed = episode.seed
+    record.env_index = episode.lane
     record.step_count = episode.steps
     record.cumulative_reward = episode.reward
     record.terminated = episode.terminated
@@ -194,10 +167,6 @@ def _write_episode(record: env_pb2.EpisodeMetadata, episode: Episode) -> None:
 def _reply(message: env_pb2.JoinResponse, request_id: str, timing: Timing) -> bytes:
     message.request_id = request_id
     message.endpoint_total_ns = timing.total
-    if timing.decode is not None:
-        message.decode_ns = timing.decode
     if timing.user is not None:
         message.user_ns = timing.user
-    if timing.encode is not None:
-        message.encode_ns = timing.encode
     return message.SerializeToString()
