@@ -70,7 +70,7 @@ def test_the_public_names_are_these() -> None:
     assert rlmesh.__all__ == PUBLIC
 
 
-@pytest.mark.parametrize("name", [*PUBLIC, "numpy", "__version__"])
+@pytest.mark.parametrize("name", [*PUBLIC, "jax", "numpy", "torch", "__version__"])
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(rlmesh, name) is not None
     assert name in dir(rlmesh)
@@ -96,4 +96,4 @@ def test_importing_rlmesh_loads_nothing_heavy() -> None:
 
     loaded = set(done.stdout.split())
     assert "rlmesh" in loaded
-    assert loaded.isdisjoint({"grpc", "google", "gymnasium", "numpy", "torch", "rleaas"})
+    assert loaded.isdisjoint({"grpc", "google", "gymnasium", "jax", "numpy", "torch", "rleaas"})

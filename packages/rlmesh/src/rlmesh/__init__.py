@@ -31,8 +31,10 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
 
+    from rlmesh import jax as jax
     from rlmesh import numpy as numpy
     from rlmesh import spaces, specs, types
+    from rlmesh import torch as torch
     from rlmesh.build import BuildInfo, build_info, current_workflow_edition
     from rlmesh.client.remote_env import RemoteEnv
     from rlmesh.codec.metadata import sanitize_metadata
@@ -173,7 +175,7 @@ _HOMES = {
     "EnvContract": "rlmesh.specs",
     "Tensor": "rlmesh.values",
 }
-_ROOMS = ("numpy", "spaces", "specs", "types")
+_ROOMS = ("jax", "numpy", "spaces", "specs", "torch", "types")
 
 
 if not TYPE_CHECKING:

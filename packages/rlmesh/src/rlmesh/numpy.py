@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from rlmesh.backends.frameworks import opener, require
+
 if TYPE_CHECKING:
+    from rlmesh.backends.numpy_arrays import NumpyValue, asarray, from_array
     from rlmesh.client.numpy_env import RemoteEnv
     from rlmesh.models.numpy_model import Model
+    from rlmesh.spaces.framework_spaces import numpy_space as space_from_spec
 
-__all__ = ["Model", "RemoteEnv"]
+__all__ = [
+    "Model",
+    "NumpyValue",
+    "RemoteEnv",
+    "asarray",
+    "ensure_available",
+    "from_array",
+    "space_from_spec",
+]
 
 _HOMES = {
-    "Model": "rlmesh.models.numpy_model",
-    "RemoteEnv": "rlmesh.client.numpy_env",
+    "Model": "rlmesh.models.numpy_model:Model",
+    "RemoteEnv": "rlmesh.client.numpy_env:RemoteEnv",
+    "NumpyValue": "rlmesh.backends.numpy_arrays:NumpyValue",
+    "asarray": "rlmesh.backends.numpy_arrays:asarray",
+    "from_array": "rlmesh.backends.numpy_arrays:from_array",
+    "space_from_spec": "rlmesh.spaces.framework_spaces:numpy_space",
 }
 
 
-def __getattr__(name: str) -> object:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(home), name)
+def ensure_available() -> None:
+    """Do nothing where numpy can be imported.
+
+    Raises:
+        MissingDependencyError: it cannot.
+    """
+    require("numpy")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = opener(__name__, _HOMES, "numpy")
 
 
 def __dir__() -> list[str]:

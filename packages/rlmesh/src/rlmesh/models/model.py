@@ -62,6 +62,7 @@ class Model(Generic[ObservationT, ActionT]):
     """
 
     backend: ClassVar[Backend] = "native"
+    device: object = None
     spec: NoAdapter | None = None
     name: str
     digest: str | None = None

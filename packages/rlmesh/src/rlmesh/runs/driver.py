@@ -32,8 +32,8 @@ class Driver:
         policy, self._owns_model = _model(model)
         self.model = policy
         backend: Backend = "numpy" if policy is None else policy.backend
-        self._convert = converter(backend)
         try:
+            self._convert = converter(backend, None if policy is None else policy.device)
             self.target: Target = open_target(env, backend=backend)
         except BaseException:
             self._close_model()

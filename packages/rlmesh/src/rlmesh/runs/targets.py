@@ -133,7 +133,7 @@ def _borrow(env: object) -> Target:
 
 def _dial(address: object, backend: Backend) -> Target:
     def dial() -> Target:
-        if backend == "numpy":
+        if backend != "native":  # a framework's tensors are made from arrays
             from rlmesh.numpy import RemoteEnv as NumpyRemoteEnv
 
             opened: object = NumpyRemoteEnv(address)

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 import numpy as np
 from rlcore import ConfigurationError, InvalidValueError
 
+from rlmesh.backends.host import host, widened
 from rlmesh.values import DTYPES, Array, Tensor
 
 SHOWN: Final = 80  # characters of a refused value that a message repeats
@@ -36,7 +37,7 @@ def as_array(value: object, dtype: np.dtype[Any], shape: tuple[int, ...], path: 
     Raises:
         InvalidValueError: the value is no such array.
     """
-    array = _array_of(value, path)
+    array = as_anything(value, path)
     if array.shape != shape:
         if array.ndim > 0 or shape != (1,):
             raise invalid(path, f"has shape {list(array.shape)}; it must be {list(shape)}")
@@ -63,7 +64,7 @@ def as_integer(value: object, path: str = "$") -> int:
         return operator.index(cast("int", value))
     except TypeError:
         pass  # not an integer by type: it may still be one by value
-    array = _array_of(value, path)
+    array = as_anything(value, path)
     if array.size != 1 or array.dtype.kind not in "biuf":
         raise invalid(path, f"must be one integer, not {shown(value)}")
     number = array.reshape(()).item()
@@ -87,13 +88,18 @@ def as_text(value: object, path: str = "$") -> str:
     return str(value)
 
 
-def _array_of(value: object, path: str) -> Array:
+def as_anything(value: object, path: str) -> Array:
+    """Return the value as an array of whatever it holds.
+
+    Raises:
+        InvalidValueError: it is none.
+    """
     if type(value) is np.ndarray:
-        return value
+        return widened(value)
     if type(value) is Tensor:
         return value.__array__()
     try:
-        return np.asarray(value)
+        return widened(np.asarray(host(value)))
     except Exception as error:  # any array-like may raise anything from its own conversion
         raise invalid(path, f"is not an array: {error}") from error
 

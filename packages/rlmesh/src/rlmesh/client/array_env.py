@@ -1,0 +1,208 @@
+"""A served environment as a Gymnasium environment, whichever library its arrays are of."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    NoReturn,
+    Self,
+    SupportsIndex,
+)
+
+from rlcore import EnvironmentIdentity, Secret, UnsupportedError
+
+from rlmesh.backends.frameworks import FrameworkName, backend_of
+from rlmesh.client.arguments import checked_seed, not_copied
+from rlmesh.client.gymnasium_base import BaseEnv, spec_of
+from rlmesh.client.options import ConnectOptions, open_link
+from rlmesh.protocol.handshake import PRIVATE_SESSIONS
+from rlmesh.spaces import Space as ServedSpace
+from rlmesh.spaces import SpaceSpec
+from rlmesh.specs import EnvContract
+from rlmesh.transport.png import decode_png
+
+if TYPE_CHECKING:
+    from gymnasium.spaces import Space
+
+Info = dict[str, Any]  # Any: whatever the environment says
+
+
+class ArrayEnv(BaseEnv):
+    """What the clients of one served environment have in common; each framework has its own."""
+
+    framework: ClassVar[FrameworkName]
+
+    def __init__(self, address: object, options: ConnectOptions, *, device: object = None) -> None:
+        self._backend = backend_of(self.framework, device)
+        self._link = open_link(address, options, self._backend)
+        # A client that is dropped without close() gives its session back all the same.
+        weakref.finalize(self, self._link.wires.hang_up)
+        contract = self._link.contract
+        self.render_mode = contract.render_mode
+        self.observation_space: Space[Any] = self._own_space(contract.observation_space)
+        self.action_space: Space[Any] = self._own_space(contract.action_space)
+        # Only what the server renders can be had from here, whatever the environment could do.
+        self.metadata = {
+            **(contract.metadata or {}),
+            "render_modes": [contract.render_mode] if contract.render_mode else [],
+        }
+        # A spec is a recipe for another one, which a server with a single environment has not got.
+        if self._link.wires.dialled.welcome.offers(PRIVATE_SESSIONS):
+            self.spec = spec_of(contract.id, AnotherOne(type(self), address, options, device))
+
+    @property
+    def address(self) -> str:
+        """The address that was dialled."""
+        return str(self._link.wires.dialled.connection.address)
+
+    @property
+    def env_id(self) -> str:
+        """The id of this client's session."""
+        return self._link.session_id
+
+    @property
+    def env_contract(self) -> EnvContract:
+        """What the server promises about the environment."""
+        return self._link.contract
+
+    @property
+    def identity(self) -> EnvironmentIdentity:
+        """Which environment this is: by its registered name where that was dialled."""
+        return self._link.identity
+
+    @property
+    def episode_id(self) -> str:
+        """The id of the current episode; empty before the first reset."""
+        return self._link.episode_id
+
+    @property
+    def observation_space_spec(self) -> SpaceSpec:
+        """What observations are, as plain data."""
+        return self._link.contract.observation_space.spec
+
+    @property
+    def action_space_spec(self) -> SpaceSpec:
+        """What actions are, as plain data."""
+        return self._link.contract.action_space.spec
+
+    @property
+    def selected_workflow_edition(self) -> str:
+        """The workflow edition that both sides agreed on."""
+        return self._link.wires.dialled.edition
+
+    def reset(
+        self,
+        *,
+        seed: SupportsIndex | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> tuple[Any, Info]:
+        """Start a new episode and return its first observation and info.
+
+        After a failure it opens a new session, and dials again if the connection was lost.
+
+        Raises:
+            EnvironmentException: the environment raised; its traceback comes along.
+            SessionBusy: another client is stepping the environment.
+            SessionClosed: this client was closed.
+            CallTimeout: the environment did not answer in time.
+        """
+        number = checked_seed(seed)
+        if number is None or number >= 0:
+            self._seed_here(number)  # a negative one is for the environment to refuse
+        return self._link.reset(number, options)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:  # Any: the space's values
+        """Take a step: observation, reward, terminated, truncated, info.
+
+        Raises:
+            InvalidActionError: the action has not the form of the action space, or is a number that
+                a discrete space does not have; nothing was stepped. The bounds of a Box and the
+                length and characters of a Text are the environment's to enforce.
+            EnvironmentException: the environment raised, or there is no running episode.
+            SessionClosed: this client was closed, or the server has gone.
+            CallTimeout: the environment did not answer in time.
+        """
+        return self._link.step(action)
+
+    def render(self, *, env_index: int = 0) -> Any:  # Any: the framework's array
+        """Return the current frame, (H, W, 3), (H, W, 4) or (H, W), or None when there is none.
+
+        Raises:
+            EnvironmentException: the environment raised.
+        """
+        frame = self._link.render(env_index)
+        return None if frame is None else self._backend.owned(decode_png(frame))
+
+    def close(self) -> None:
+        """Leave; the server goes on. A second call does nothing."""
+        self._link.close()
+
+    def shutdown(self, reason: str = "owner shutdown") -> bool:
+        """Ask the server to stop; False when it does not let clients do that."""
+        return self._link.shutdown(reason)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> Literal[False]:
+        self.close()
+        return False
+
+    def _own_space(self, space: ServedSpace) -> Any:  # Any: gymnasium's space, or ours
+        # Gymnasium's spaces speak NumPy only; ours draw their samples in any framework.
+        return self._as_space(space) if self.framework == "numpy" else space.using(self._backend)
+
+    def __reduce__(self) -> NoReturn:
+        raise not_copied(self, self.address)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.identity}, address={self.address!r})"
+
+    __str__ = __repr__
+
+
+class AnotherOne:
+    """Makes one more client of the same address, for `spec.make()`; it does not print the token."""
+
+    def __init__(
+        self,
+        kind: Callable[..., ArrayEnv],
+        address: object,
+        options: ConnectOptions,
+        device: object,
+    ) -> None:
+        token = options.get("token")
+        self._kind = kind
+        self._address = address
+        self._place = {} if device is None else {"device": device}
+        self._options: ConnectOptions = (
+            {**options, "token": Secret(token)} if isinstance(token, str) else options
+        )
+
+    def __call__(self, *, render_mode: str | None = None) -> ArrayEnv:
+        """Return one more client.
+
+        Raises:
+            UnsupportedError: it should render in another way than the server does.
+        """
+        env = self._kind(self._address, **self._place, **self._options)
+        if render_mode not in (None, env.render_mode):
+            env.close()
+            served = env.render_mode
+            raise UnsupportedError(
+                f"the server renders {served!r}, not {render_mode!r}",
+                hint="Start it with the render mode that is wanted.",
+            )
+        return env
+
+    def __deepcopy__(self, _: object) -> Self:
+        # gymnasium copies specs, and a secret refuses to be copied.
+        return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._address!r})"

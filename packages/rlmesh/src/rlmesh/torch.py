@@ -1,0 +1,49 @@
+"""Tensors of PyTorch on both sides of a session. This list is what is public."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmesh.backends.frameworks import opener, require
+
+if TYPE_CHECKING:
+    from rlmesh.backends.torch_arrays import TorchValue, as_tensor, from_tensor
+    from rlmesh.client.torch_env import RemoteEnv
+    from rlmesh.models.torch_model import Model
+    from rlmesh.spaces.framework_spaces import torch_space as space_from_spec
+
+__all__ = [
+    "Model",
+    "RemoteEnv",
+    "TorchValue",
+    "as_tensor",
+    "ensure_available",
+    "from_tensor",
+    "space_from_spec",
+]
+
+_HOMES = {
+    "Model": "rlmesh.models.torch_model:Model",
+    "RemoteEnv": "rlmesh.client.torch_env:RemoteEnv",
+    "TorchValue": "rlmesh.backends.torch_arrays:TorchValue",
+    "as_tensor": "rlmesh.backends.torch_arrays:as_tensor",
+    "from_tensor": "rlmesh.backends.torch_arrays:from_tensor",
+    "space_from_spec": "rlmesh.spaces.framework_spaces:torch_space",
+}
+
+
+def ensure_available() -> None:
+    """Do nothing where torch can be imported.
+
+    Raises:
+        MissingDependencyError: it cannot.
+    """
+    require("torch")
+
+
+if not TYPE_CHECKING:
+    __getattr__ = opener(__name__, _HOMES, "torch")
+
+
+def __dir__() -> list[str]:
+    return __all__
