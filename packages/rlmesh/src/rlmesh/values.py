@@ -11,6 +11,8 @@ from rlcore import InvalidValueError
 
 Array: TypeAlias = NDArray[Any]  # Any: an array of whichever of the twelve element types
 Value: TypeAlias = object
+Buffer: TypeAlias = bytes | memoryview
+"""Bytes of a leaf; a memoryview is one-dimensional, contiguous and of format "B"."""
 
 DTYPES: Final = {
     name: np.dtype(f"<{np.dtype(name).str[1:]}")
@@ -218,7 +220,15 @@ class Backend(Protocol):
         ...
 
     def leaf(self, array: Array) -> Any:  # Any: each framework has an array type of its own
-        """Return what users get for a read-only array over the bytes of a message."""
+        """Return what users get for an array over memory that is not theirs: it is copied."""
+        ...
+
+    def owned(self, array: Array) -> Any:  # Any: as above
+        """Return what users get for an array whose memory is theirs alone, without a copy.
+
+        The array is aligned, in C order and little-endian, and nobody else will write to it; it is
+        writable unless it is over immutable bytes.
+        """
         ...
 
 
@@ -228,6 +238,11 @@ class _Native:
 
     @staticmethod
     def leaf(array: Array) -> Tensor:
+        # Bytes cannot change, so a tensor over them needs no memory of its own.
+        return Tensor.over(array if isinstance(cast("object", array.base), bytes) else array.copy())
+
+    @staticmethod
+    def owned(array: Array) -> Tensor:
         return Tensor.over(array)
 
 
@@ -238,6 +253,10 @@ class _Numpy:
     @staticmethod
     def leaf(array: Array) -> Array:
         return array.copy()
+
+    @staticmethod
+    def owned(array: Array) -> Array:
+        return array
 
 
 NATIVE: Final[Backend] = _Native()

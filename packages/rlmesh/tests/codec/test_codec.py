@@ -3,7 +3,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 from rlcore import InvalidValueError
-from rlmesh.codec import NATIVE, NUMPY, Backend, compile_codec
+from rlmesh.codec import NATIVE, NUMPY, Backend, compile_batch_codec, compile_codec
 from rlmesh.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Text, Tuple
 from rlmesh.values import Tensor
 
@@ -42,11 +42,12 @@ PUBLISHED: list[tuple[Space, list[object], list[str]]] = [
 def test_values_are_the_published_bytes(
     space: Space, lanes: list[object], leaves: list[str]
 ) -> None:
-    codec = compile_codec(space, backend=NUMPY)
+    batch = compile_batch_codec(space, backend=NUMPY)
     content = [bytes.fromhex(leaf) for leaf in leaves]
-    assert codec.encode_lanes(lanes) == content
-    assert codec.encode_lanes(codec.decode_lanes(content, len(lanes))) == content
+    assert batch.encode(lanes, len(lanes)) == content
+    assert batch.encode(batch.decode(content, len(lanes)), len(lanes)) == content
     if len(lanes) == 1:
+        codec = compile_codec(space, backend=NUMPY)
         assert codec.encode(lanes[0]) == content
         assert codec.encode(codec.decode(content)) == content
 
@@ -82,19 +83,74 @@ def test_any_byte_but_zero_is_one() -> None:
 
 def test_an_empty_container_has_no_leaves() -> None:
     codec = compile_codec(Dict({"a": Tuple([])}), backend=NUMPY)
-    assert codec.encode({"a": ()}) == codec.encode_lanes([]) == []
-    assert codec.decode_lanes([], 2) == [{"a": ()}, {"a": ()}]
-
-
-def test_no_lanes_are_empty_leaves() -> None:
-    codec = compile_codec(Tuple([Discrete(2), Text(3)]), backend=NUMPY)
-    assert codec.encode_lanes([]) == [b"", bytes(8)]
-    assert codec.decode_lanes([b"", bytes(8)], 0) == []
+    assert codec.encode({"a": ()}) == []
+    assert codec.decode([]) == {"a": ()}
 
 
 def test_the_size_hint_is_about_what_a_value_takes() -> None:
     codec = compile_codec(Tuple([Box(0, 1, (4,)), Discrete(2), Text(10)]), backend=NUMPY)
     assert (codec.leaf_count, codec.size_hint) == (3, 16 + 8 + 26)
+
+
+def test_sizes_are_known_where_no_value_changes_them() -> None:
+    fixed = Dict({"a": Box(0, 1, (4,)), "b": Tuple([Discrete(2), MultiBinary(3)])})
+    assert compile_codec(fixed, backend=NUMPY).fixed_sizes == (16, 8, 3)
+    assert compile_codec(Dict({}), backend=NUMPY).fixed_sizes == ()
+    assert compile_codec(Tuple([Discrete(2), Text(3)]), backend=NUMPY).fixed_sizes is None
+
+
+LARGE = Box(0, 255, (210, 160, 3), "uint8")
+
+
+def test_a_large_array_is_not_copied_to_be_sent() -> None:
+    frame = np.zeros((210, 160, 3), np.uint8)
+    (leaf,) = compile_codec(LARGE, backend=NUMPY).encode(frame)
+    assert isinstance(leaf, memoryview)
+    assert (leaf.format, leaf.ndim, leaf.nbytes, leaf.contiguous) == ("B", 1, 100_800, True)
+    frame[0, 0, 0] = 7
+    assert leaf[0] == 7
+
+
+def test_an_array_in_another_order_is_sent_in_c_order() -> None:
+    frame = np.random.default_rng(3).integers(0, 255, (3, 160, 210), np.uint8).T
+    (leaf,) = compile_codec(LARGE, backend=NUMPY).encode(frame)
+    assert leaf == frame.tobytes()
+
+
+@pytest.mark.parametrize("backend", [NATIVE, NUMPY], ids=lambda backend: backend.name)
+def test_a_decoded_value_survives_what_happens_to_the_bytes(backend: Backend) -> None:
+    space = Dict({"frame": LARGE, "small": Box(-9, 9, (2,)), "flag": MultiBinary(2)})
+    codec = compile_codec(space, backend=backend)
+    value = {"frame": np.ones((210, 160, 3), np.uint8), "small": [1, 2], "flag": [1, 0]}
+    memory = [bytearray(leaf) for leaf in codec.encode(value)]
+    decoded = codec.decode([memoryview(leaf) for leaf in memory])
+    for leaf in memory:
+        leaf[:] = bytes(len(leaf))
+    assert np.asarray(decoded["frame"]).all()
+    assert np.asarray(decoded["small"]).tolist() == [1, 2]
+    assert np.asarray(decoded["flag"]).tolist() == [1, 0]
+
+
+def test_an_owned_value_is_writable_and_over_the_memory_given() -> None:
+    codec = compile_codec(Dict({"frame": LARGE, "small": Box(-9, 9, (2,))}), backend=NUMPY)
+    memory = [bytearray(100_800), bytearray(8)]
+    value = codec.decode_owned([memoryview(leaf) for leaf in memory])
+    value["frame"][0, 0, 0] = 7
+    value["small"][0] = 7
+    assert memory[0][0] == 7
+
+
+def test_an_owned_array_at_an_odd_address_is_aligned() -> None:
+    codec = compile_codec(Box(-9, 9, (3000,)), backend=NUMPY)
+    content = memoryview(bytearray(12_001))[1:]
+    assert codec.decode_owned([content]).flags.aligned
+
+
+def test_an_owned_tensor_is_over_the_memory_given() -> None:
+    memory = bytearray(100_800)
+    tensor = compile_codec(LARGE, backend=NATIVE).decode_owned([memoryview(memory)])
+    memory[0] = 7
+    assert tensor.tolist()[0][0][0] == 7
 
 
 @pytest.mark.parametrize(
@@ -238,7 +294,7 @@ def test_bytes_that_are_no_value_are_an_error_at_their_path(
 )
 def test_lanes_that_do_not_fit_are_an_error(space: Space, leaves: list[bytes], lanes: int) -> None:
     with pytest.raises(InvalidValueError):
-        compile_codec(space, backend=NUMPY).decode_lanes(leaves, lanes)
+        compile_batch_codec(space, backend=NUMPY).decode(leaves, lanes)
 
 
 @pytest.mark.parametrize("size", [4, 40])

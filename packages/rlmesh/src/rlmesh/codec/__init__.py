@@ -1,5 +1,6 @@
 """Values and metadata as they travel."""
 
+from rlmesh.codec.batch import BatchCodec, compile_batch_codec
 from rlmesh.codec.codec import Codec, compile_codec
 from rlmesh.codec.metadata import (
     InvalidMetadataError,
@@ -8,14 +9,17 @@ from rlmesh.codec.metadata import (
     encode_meta_lenient,
     sanitize_metadata,
 )
-from rlmesh.values import NATIVE, NUMPY, Backend
+from rlmesh.values import NATIVE, NUMPY, Backend, Buffer
 
 __all__ = [
     "NATIVE",
     "NUMPY",
     "Backend",
+    "BatchCodec",
+    "Buffer",
     "Codec",
     "InvalidMetadataError",
+    "compile_batch_codec",
     "compile_codec",
     "decode_meta",
     "encode_meta",

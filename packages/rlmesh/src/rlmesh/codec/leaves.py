@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from rlcore import InvalidValueError
 
-from rlmesh.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space, Text
-from rlmesh.spaces.coerce import as_array, as_integer, as_text, invalid
-from rlmesh.spaces.space import UnsupportedSpaceError
-from rlmesh.values import DTYPES, Array, Backend
+from rlmesh.codec.bodies import compile_body
+from rlmesh.codec.slabs import SLAB_OF_ONE, read_one, write_one
+from rlmesh.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
+from rlmesh.spaces.coerce import as_array, as_integer, invalid
+from rlmesh.values import DTYPES, Array, Backend, Buffer
 
-_PACKED: Final = {
+PACKED: Final = {
     "int8": "<b",
     "int16": "<h",
     "int32": "<i",
@@ -28,61 +29,104 @@ _PACKED: Final = {
     "uint64": "<Q",
 }
 FEW: Final = 16
-_COUNT: Final = struct.Struct("<Q")
-_ONE_TEXT: Final = struct.Struct("<QQ")
+SMALL: Final = 8192  # bytes; below it, a copy costs less than a view, and pins no memory
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """How one leaf is written and read, for one lane; and how lanes share the bytes."""
+    """How one leaf of one lane is written and read."""
 
-    size: int  # bytes that one lane usually takes
-    write: Callable[[Any], bytes]  # Any, here and below: what users pass and what backends make
-    read: Callable[[bytes], Any]
-    join: Callable[[Sequence[bytes]], bytes]
-    split: Callable[[bytes, int], list[bytes]]
+    size: int | None  # bytes; None where they depend on the value
+    usual: int  # bytes that a value usually takes
+    write: Callable[[Any], Buffer]  # Any, here and below: what users pass and what backends make
+    read: Callable[[Buffer], Any]
+    own: Callable[[Buffer], Any]  # reads memory that belongs to the value from now on
 
 
 @singledispatch
 def compile_leaf(space: Space, path: str, backend: Backend, strict_nan: bool) -> Leaf:
     """Return what writes and reads values of a space that is no container."""
-    raise UnsupportedSpaceError(f"{space!r} at {path} has no form on the wire")
+    body = compile_body(space, path, backend, strict_nan)
+    write_body, read_body, own_body = body.write, body.read, body.own
+
+    def write(value: Any) -> Buffer:
+        return write_one(write_body(value))
+
+    def read(content: Buffer) -> Any:
+        return read_body(read_one(content, path))
+
+    def own(content: Buffer) -> Any:
+        return own_body(read_one(content, path))
+
+    return Leaf(None, SLAB_OF_ONE + body.usual, write, read, own)
 
 
 @compile_leaf.register
 def _(space: Box, path: str, backend: Backend, strict_nan: bool) -> Leaf:
     dtype, shape = DTYPES[space.dtype], tuple(space.shape)
     size = dtype.itemsize * math.prod(shape)
-    array_type, over, made = np.ndarray, DTYPES["uint8"], backend.leaf
     guarded = strict_nan and dtype.kind == "f"
+    write = _box_writer(dtype, shape, path, guarded=guarded, small=size <= SMALL)
+    array_type, copied, owned = np.ndarray, backend.leaf, backend.owned
 
-    def write(value: Any) -> bytes:
+    def read(content: Buffer) -> Any:
+        if len(content) != size:
+            raise wrong_length(content, size, path)
+        array: Array = array_type(shape, dtype, content)
+        if guarded:
+            refuse_nan(array, path)
+        return copied(array)
+
+    def own(content: Buffer) -> Any:
+        if len(content) != size:
+            raise wrong_length(content, size, path)
+        array: Array = array_type(shape, dtype, content)
+        if guarded:
+            refuse_nan(array, path)
+        return owned(array) if array.flags.aligned else copied(array)
+
+    if dtype.kind == "b":
+        flags = _flags_reader(shape, dtype, path, backend)
+        return Leaf(size, size, write, flags, flags)
+    return Leaf(size, size, write, read, read if size <= SMALL else own)
+
+
+def _box_writer(
+    dtype: np.dtype[Any], shape: tuple[int, ...], path: str, *, guarded: bool, small: bool
+) -> Callable[[Any], Buffer]:
+    array_type = np.ndarray
+
+    def write(value: Any) -> Buffer:
         if type(value) is not array_type or value.dtype != dtype or value.shape != shape:
             value = as_array(value, dtype, shape, path)
         if guarded:
-            _refuse_nan(value, path)
-        content: bytes = value.tobytes()
-        return content
+            refuse_nan(value, path)
+        if small:
+            content: bytes = value.tobytes()
+            return content
+        return view_of(value)
 
-    def read(content: bytes) -> Any:
+    return write
+
+
+def _flags_reader(
+    shape: tuple[int, ...], dtype: np.dtype[Any], path: str, backend: Backend
+) -> Callable[[Buffer], Any]:
+    size, over, owned = math.prod(shape), DTYPES["uint8"], backend.owned
+
+    def read(content: Buffer) -> Any:
         if len(content) != size:
-            raise _wrong_length(content, size, path)
-        array: Array = array_type(shape, dtype, content)
-        if guarded:
-            _refuse_nan(array, path)
-        return made(array)
+            raise wrong_length(content, size, path)
+        # Any byte but zero reads as one, as the protocol wants.
+        flags = np.asarray(np.ndarray(shape, over, content) != 0)
+        return owned(flags.view(dtype))
 
-    def read_flags(content: bytes) -> Any:
-        if len(content) != size:
-            raise _wrong_length(content, size, path)
-        return made(np.asarray(array_type(shape, over, content) != 0))
-
-    return _fixed(size, path, write, read_flags if dtype.kind == "b" else read)
+    return read
 
 
 @compile_leaf.register
 def _(space: Discrete, path: str, backend: Backend, strict_nan: bool) -> Leaf:
-    packed = struct.Struct(_PACKED[space.dtype])
+    packed = struct.Struct(PACKED[space.dtype])
     pack, unpack, size = packed.pack, packed.unpack, packed.size
     start, stop = space.start, space.start + space.n
 
@@ -93,38 +137,32 @@ def _(space: Discrete, path: str, backend: Backend, strict_nan: bool) -> Leaf:
             raise space.outside(value, path)
         return pack(value)
 
-    def read(content: bytes) -> int:
+    def read(content: Buffer) -> int:
         if len(content) != size:
-            raise _wrong_length(content, size, path)
+            raise wrong_length(content, size, path)
         value: int = unpack(content)[0]
         if not start <= value < stop:
             raise space.outside(value, path)
         return value
 
-    return _fixed(size, path, write, read)
+    return Leaf(size, size, write, read, read)
 
 
 @compile_leaf.register
 def _(space: MultiBinary, path: str, backend: Backend, strict_nan: bool) -> Leaf:
-    shape, dtype, made = tuple(space.shape), DTYPES["uint8"], backend.leaf
-    size = math.prod(shape)
+    shape = tuple(space.shape)
+    read = _flags_reader(shape, DTYPES[space.dtype], path, backend)
 
     def write(value: Any) -> bytes:
         return space.array(value, path).tobytes()
 
-    def read(content: bytes) -> Any:
-        if len(content) != size:
-            raise _wrong_length(content, size, path)
-        # Any byte but zero reads as one, as the protocol wants.
-        flags = np.asarray(np.ndarray(shape, dtype, content) != 0)
-        return made(flags.view(dtype))
-
-    return _fixed(size, path, write, read)
+    return Leaf(math.prod(shape), math.prod(shape), write, read, read)
 
 
 @compile_leaf.register
 def _(space: MultiDiscrete, path: str, backend: Backend, strict_nan: bool) -> Leaf:
-    dtype, shape, made = DTYPES[space.dtype], tuple(space.shape), backend.leaf
+    dtype, shape = DTYPES[space.dtype], tuple(space.shape)
+    copied, owned = backend.leaf, backend.owned
     size = dtype.itemsize * math.prod(shape)
     start = space.start.astype(dtype) if space.start.any() else None
     categories = MultiDiscrete(space.nvec, space.dtype)
@@ -133,76 +171,33 @@ def _(space: MultiDiscrete, path: str, backend: Backend, strict_nan: bool) -> Le
         array = space.array(value, path)
         return array.tobytes() if start is None else (array - start).tobytes()
 
-    def read(content: bytes) -> Any:
+    def read(content: Buffer) -> Any:
         if len(content) != size:
-            raise _wrong_length(content, size, path)
+            raise wrong_length(content, size, path)
         array = categories.array(np.ndarray(shape, dtype, content), path)
-        return made(array if start is None else array + start)
+        return copied(array) if start is None else owned(np.asarray(array + start))
 
-    return _fixed(size, path, write, read)
-
-
-@compile_leaf.register
-def _(space: Text, path: str, backend: Backend, strict_nan: bool) -> Leaf:
-    def write(value: Any) -> bytes:
-        body = as_text(value, path).encode()
-        return _ONE_TEXT.pack(1, len(body)) + body
-
-    def read(content: bytes) -> str:
-        body = _bodies(content, 1, path)[0]
-        try:
-            return body.decode()
-        except UnicodeDecodeError as error:
-            raise invalid(path, "is not UTF-8") from error
-
-    def join(column: Sequence[bytes]) -> bytes:
-        bodies = [content[_ONE_TEXT.size :] for content in column]
-        lengths = struct.pack(f"<Q{len(bodies)}Q", len(bodies), *map(len, bodies))
-        return lengths + b"".join(bodies)
-
-    def split(content: bytes, lanes: int) -> list[bytes]:
-        bodies = _bodies(content, lanes, path)
-        return [_ONE_TEXT.pack(1, len(body)) + body for body in bodies]
-
-    return Leaf(_ONE_TEXT.size + min(space.max_length, 1024), write, read, join, split)
+    return Leaf(size, size, write, read, read)
 
 
-def _fixed(
-    size: int, path: str, write: Callable[[Any], bytes], read: Callable[[bytes], Any]
-) -> Leaf:
-    def split(content: bytes, lanes: int) -> list[bytes]:
-        if len(content) != lanes * size:
-            raise _wrong_length(content, lanes * size, path)
-        return [content[at * size : (at + 1) * size] for at in range(lanes)]
-
-    return Leaf(size, write, read, b"".join, split)
+def view_of(array: Array) -> Buffer:
+    """Return the bytes of a little-endian array of at least one, not copied if in C order."""
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    return memoryview(cast("bytes", array)).cast("B")
 
 
-def _bodies(content: bytes, lanes: int, path: str) -> list[bytes]:
-    """Return the texts of a slab: a count, as many byte lengths, then the texts, end to end."""
-    header = _COUNT.size * (1 + lanes)
-    if len(content) < header:
-        raise invalid(path, f"ends after {len(content)} bytes, within its header of {header}")
-    count, *lengths = struct.unpack_from(f"<Q{lanes}Q", content)
-    if count != lanes:
-        raise invalid(path, f"holds {count} texts for {lanes} lanes")
-    if sum(lengths) != len(content) - header:
-        raise invalid(
-            path, f"announces {sum(lengths)} bytes of text and holds {len(content) - header}"
-        )
-    bodies: list[bytes] = []
-    at = header
-    for length in lengths:
-        bodies.append(content[at : at + length])
-        at += length
-    return bodies
-
-
-def _wrong_length(content: bytes, size: int, path: str) -> InvalidValueError:
+def wrong_length(content: Buffer, size: int, path: str) -> InvalidValueError:
+    """Return the error about a leaf with too many or too few bytes."""
     return invalid(path, f"came as {len(content)} bytes; its space takes {size}")
 
 
-def _refuse_nan(array: Array, path: str) -> None:
+def refuse_nan(array: Array, path: str) -> None:
+    """Do nothing for an array without NaN.
+
+    Raises:
+        InvalidValueError: there is one.
+    """
     # Numbers of Python are quicker than numpy where there are few.
     few = array.size <= FEW
     if any(x != x for x in array.ravel().tolist()) if few else np.isnan(array).any():

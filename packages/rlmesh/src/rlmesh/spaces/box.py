@@ -110,7 +110,7 @@ class Box(Space):
     def draw(self, generator: np.random.Generator, backend: Backend) -> Any:  # Any: by backend
         """Return an example: uniform, normal or exponential, as each element is bounded."""
         if self._dtype.kind == "f":
-            return backend.leaf(self._draw_floats(generator))
+            return backend.owned(self._draw_floats(generator))
         if self._dtype.kind == "b":
             whole = generator.integers(
                 self.low.astype(np.uint8), self.high.astype(np.uint8), self._shape, endpoint=True
@@ -120,7 +120,7 @@ class Box(Space):
             whole = generator.integers(
                 self._low, self._high, self._shape, dtype=native, endpoint=True
             )
-        return backend.leaf(np.asarray(whole, self._dtype))
+        return backend.owned(np.asarray(whole, self._dtype))
 
     def check(self, value: object, path: str = "$") -> None:
         """Do nothing for an array between the bounds."""

@@ -53,7 +53,7 @@ class MultiBinary(Space):
 
     def draw(self, generator: np.random.Generator, backend: Backend) -> Any:  # Any: by backend
         """Return an example, each element zero or one with the same probability."""
-        return backend.leaf(generator.integers(2, size=self._shape, dtype=np.uint8))
+        return backend.owned(generator.integers(2, size=self._shape, dtype=np.uint8))
 
     def check(self, value: object, path: str = "$") -> None:
         """Do nothing for an array of zeros and ones."""
@@ -162,7 +162,7 @@ class MultiDiscrete(Space):
     def draw(self, generator: np.random.Generator, backend: Backend) -> Any:  # Any: by backend
         """Return an example, each element's values equally likely."""
         drawn = generator.integers(self._nvec) + self._start
-        return backend.leaf(np.asarray(drawn, self._dtype))
+        return backend.owned(np.asarray(drawn, self._dtype))
 
     def check(self, value: object, path: str = "$") -> None:
         """Do nothing for an array with each element in its range."""
