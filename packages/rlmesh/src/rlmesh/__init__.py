@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ServerUnreachable,
         SessionBusy,
         SessionClosed,
+        TlsError,
         TransportError,
         UnsupportedError,
     )
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from rlmesh.server.env_server import EnvServer
     from rlmesh.server.options import ServeOptions
     from rlmesh.specs import EnvContract
+    from rlmesh.transport.tls import ClientTls, ServerTls
     from rlmesh.values import Tensor
 
     __version__: str
@@ -66,6 +68,7 @@ __all__ = [
     "BindError",
     "BuildInfo",
     "CallTimeout",
+    "ClientTls",
     "ConfigurationError",
     "Coverage",
     "Disagreement",
@@ -96,12 +99,14 @@ __all__ = [
     "RunProgress",
     "RunResult",
     "ServeOptions",
+    "ServerTls",
     "ServerUnreachable",
     "Session",
     "SessionBusy",
     "SessionClosed",
     "StepEvent",
     "Tensor",
+    "TlsError",
     "TransportError",
     "UnsupportedError",
     "bootstrap_mean_interval",
@@ -141,6 +146,7 @@ _HOMES = {
     "ServerUnreachable": "rlcore",
     "SessionBusy": "rlcore",
     "SessionClosed": "rlcore",
+    "TlsError": "rlcore",
     "TransportError": "rlcore",
     "UnsupportedError": "rlcore",
     "BuildInfo": "rlmesh.build",
@@ -173,6 +179,8 @@ _HOMES = {
     "EnvServer": "rlmesh.server.env_server",
     "ServeOptions": "rlmesh.server.options",
     "EnvContract": "rlmesh.specs",
+    "ClientTls": "rlmesh.transport.tls",
+    "ServerTls": "rlmesh.transport.tls",
     "Tensor": "rlmesh.values",
 }
 _ROOMS = ("jax", "numpy", "spaces", "specs", "torch", "types")

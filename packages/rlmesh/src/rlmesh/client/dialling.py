@@ -24,13 +24,16 @@ from rlcore.backoff import Backoff
 from rlcore.resolvers import resolve
 
 from rlmesh.client.arguments import checked_credential
+from rlmesh.client.trust import credential_of, tls_of, warn_of_clear_text
 from rlmesh.protocol.handshake import Welcome, accept, greet
 from rlmesh.protocol.this_peer import this_peer
 from rlmesh.specs import EnvContract
-from rlmesh.transport.addresses import parse_dial, speaks
+from rlmesh.transport.addresses import Address, parse_dial, speaks
 from rlmesh.transport.connection import Connection
 from rlmesh.transport.handshake_wire import read_welcome, write_hello
 from rlmesh.transport.methods import HANDSHAKE
+from rlmesh.transport.tls import ClientTls
+from rlmesh.transport.tls_probe import explanation, prepared
 
 RETRY_DELAYS = Backoff(first=0.05, factor=1.5, cap=0.5, jitter=0.2)
 
@@ -45,6 +48,7 @@ class Destination:
     declared_edition: str | None
     connect_seconds: float | None
     wait_seconds: float
+    tls: ClientTls | None = None
     contract: EnvContract | None = field(default=None, repr=False)
 
     @property
@@ -83,12 +87,14 @@ def destination_of(
     declared_edition: str | None,
     connect_seconds: float | None,
     wait_seconds: float,
+    tls: object = None,
 ) -> Destination:
     """Return where to go for the arguments of a client.
 
     Raises:
         AddressError: the address cannot be understood, or is none.
-        ConfigurationError: both a token and a credential were given, or one that is none.
+        ConfigurationError: both a token and a credential were given, or one that is none; or `tls`
+            cannot be used.
     """
     credential = checked_credential(token, credential)
     given = _named(address)
@@ -101,7 +107,13 @@ def destination_of(
             hint="Give one or the other.",
         )
     return Destination(
-        given, credential, expected_digest, declared_edition, connect_seconds, wait_seconds
+        given,
+        credential_of(credential, given),
+        expected_digest,
+        declared_edition,
+        connect_seconds,
+        wait_seconds,
+        tls_of(tls, address, given),
     )
 
 
@@ -112,6 +124,7 @@ def dial(destination: Destination) -> Dialled:
         ServerUnreachable: nothing answers there, within the time to wait for a server.
         AccessDenied: the credential was refused.
         CallTimeout: something accepts the connection, and does not answer.
+        TlsError: the two sides do not trust each other, or only one of them wants TLS.
         IncompatibleError: the server speaks another generation or edition.
         IdentityError: the served contract is not the expected one.
         Error: the resolver's own failure, where the address had to be resolved.
@@ -121,20 +134,39 @@ def dial(destination: Destination) -> Dialled:
     address = parse_dial(endpoint.address)
     deadline = Deadline.after(destination.wait_seconds)
     delays = RETRY_DELAYS.delays()
+    trust, seconds = destination.tls, destination.connect_seconds
+    if destination.tls is None and endpoint.tls_fingerprint is not None:
+        trust = ClientTls(fingerprint=endpoint.tls_fingerprint)
+    if destination.contract is None:
+        warn_of_clear_text(credential, trust, address)
     while True:
-        connection = Connection(address, credential=credential)
         try:
-            return _shake_hands(connection, endpoint, destination)
-        except ServerUnreachable:
-            connection.close()
+            tls = prepared(trust, address, seconds)
+            return _connect(address, credential, tls, endpoint, destination)
+        except ServerUnreachable as error:
+            reason = explanation(trust, address, seconds)
+            if reason is not None:
+                raise reason from error
             if deadline.expired():
                 raise
-        except BaseException as error:
-            connection.close()
-            if isinstance(error, AccessDenied):
-                destination.advise(error)
-            raise
         time.sleep(deadline.at_most(next(delays)))
+
+
+def _connect(
+    address: Address,
+    credential: Credential,
+    tls: ClientTls | None,
+    endpoint: Endpoint,
+    destination: Destination,
+) -> Dialled:
+    connection = Connection(address, credential=credential, tls=tls)
+    try:
+        return _shake_hands(connection, endpoint, destination)
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, AccessDenied):
+            destination.advise(error)
+        raise
 
 
 def _endpoint(destination: Destination) -> Endpoint:

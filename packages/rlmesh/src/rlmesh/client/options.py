@@ -11,6 +11,7 @@ from rlcore import ConfigurationError, Credential, Secret
 from rlmesh.client.arguments import checked_seconds, checked_wait
 from rlmesh.client.dialling import destination_of
 from rlmesh.client.link import EnvLink
+from rlmesh.client.trust import TlsOption
 from rlmesh.codec import Backend
 from rlmesh.protocol.editions import declared_edition
 
@@ -29,8 +30,10 @@ class ConnectOptions(TypedDict, total=False):
         connect_timeout_seconds: how long the handshake may take, 10 s by default; None: no limit.
         request_timeout_seconds: how long a call may take, 300 s by default; None: no limit.
         wait_for_server_seconds: how long to keep trying while nothing answers; 0 fails at once.
-        token: what to show to a server that asks for a token.
+        token: what to show to a server that asks for a token; by default what RLMESH_TOKEN holds.
         credential: the same, as a credential.
+        tls: whom to trust: True for this machine's roots, a fingerprint `sha256:…`, the file of a
+            CA, or a `ClientTls`; False for no TLS.
         expected_digest: the contract digest that the environment must have.
         workflow_edition: the edition that the caller was written for.
     """
@@ -44,6 +47,7 @@ class ConnectOptions(TypedDict, total=False):
     wait_for_server_seconds: float
     token: str | Secret | None
     credential: Credential | None
+    tls: TlsOption
     expected_digest: str | None
     workflow_edition: str | None
 
@@ -65,6 +69,7 @@ def open_link(address: object, options: ConnectOptions, backend: Backend) -> Env
         transport=options.get("transport"),
         token=options.get("token"),
         credential=options.get("credential"),
+        tls=options.get("tls"),
         expected_digest=options.get("expected_digest"),
         declared_edition=declared_edition(options.get("workflow_edition")),
         connect_seconds=checked_seconds(

@@ -10,7 +10,6 @@ from typing import Self
 
 from rlcore import (
     CallTimeout,
-    ConfigurationError,
     EnvironmentException,
     Secret,
     SessionClosed,
@@ -20,9 +19,9 @@ from rlcore.log import logger
 
 from rlmesh.server.environments import environments_of
 from rlmesh.server.options import ServeOptions
+from rlmesh.server.protection import TlsOption, access_for, require_protection, tls_for
 from rlmesh.server.service import EnvService
 from rlmesh.specs import EnvContract
-from rlmesh.transport.access import Everybody, TokenHolders
 from rlmesh.transport.addresses import Address, parse_bind
 from rlmesh.transport.host import Host
 
@@ -50,15 +49,17 @@ class EnvServer:
         transport: `tcp` or `unix`, where `host`, `port` or `path` leave it open.
         options: limits.
         close_env_on_shutdown: whether a shared environment is closed when the server stops.
-        token: what clients have to show.
+        token: what clients have to show; by default what RLMESH_TOKEN holds.
         token_key: the key of the signed tokens that clients may show instead.
         token_subject: the subject that signed tokens must be for; None: any.
-        allow_insecure: whether other machines may reach the environment without a token.
+        tls: `"auto"` for a certificate made for this server, which clients pin; (cert, key) or
+            (cert, key, client CA) files; or a `ServerTls`; by default what RLMESH_SERVE_TLS says.
+        allow_insecure: whether other machines may reach it without a token and without TLS.
 
     Raises:
         AddressError: the address cannot be understood.
         BindError: the address is taken or not allowed.
-        ConfigurationError: it is public and has no token, or an option is wrong.
+        ConfigurationError: it is public and has neither token nor TLS, or an option is wrong.
         EnvironmentException: the factory raised.
         TypeError: what was given is no environment.
     """
@@ -77,15 +78,14 @@ class EnvServer:
         token: str | Secret | None = None,
         token_key: str | Secret | None = None,
         token_subject: str | None = None,
+        tls: TlsOption = None,
         allow_insecure: bool = False,
     ) -> None:
         place = parse_bind(address, host=host, port=port, path=path, transport=transport)
-        access = _access(token, token_key, token_subject)
-        if place.is_public and isinstance(access, Everybody) and not allow_insecure:
-            raise ConfigurationError(
-                f"{place} can be reached from other machines and has no token",
-                hint="Set one (token=, RLMESH_TOKEN), or allow_insecure=True (--allow-insecure).",
-            )
+        access = access_for(token, token_key, token_subject)
+        self._tls = tls_for(tls, place)
+        if not allow_insecure:
+            require_protection(place, access, self._tls)
         self._options = options or ServeOptions()
         self._environments = environments_of(
             env, close_at_end=close_env_on_shutdown, max_sessions=self._options.max_sessions
@@ -107,6 +107,7 @@ class EnvServer:
                 access=access,
                 max_sessions=self._options.max_sessions,
                 message_limit=self._options.max_message_bytes,
+                tls=self._tls,
             )
         except BaseException:
             self._environments.close()
@@ -117,6 +118,11 @@ class EnvServer:
     def address(self) -> str:
         """Where clients dial, with the port that was taken."""
         return str(self._address)
+
+    @property
+    def tls_fingerprint(self) -> str | None:
+        """What clients pin (`tls=`), or None without TLS."""
+        return None if self._tls is None else self._tls.fingerprint
 
     @property
     def env_contract(self) -> EnvContract:
@@ -278,21 +284,3 @@ class EnvServer:
                 return
         log.info("the server at %s stops after %g s without a request", self.address, seconds)
         self._shut_down_quietly()
-
-
-def _access(
-    token: str | Secret | None, key: str | Secret | None, subject: str | None
-) -> Everybody | TokenHolders:
-    secrets = [_secret(token, "token"), _secret(key, "token_key")]
-    if secrets == [None, None]:
-        return Everybody()
-    return TokenHolders(token=secrets[0], key=secrets[1], subject=subject)
-
-
-def _secret(given: str | Secret | None, name: str) -> Secret | None:
-    if given is None:
-        return None
-    secret = given if isinstance(given, Secret) else Secret(given)
-    if not secret:
-        raise ConfigurationError(f"{name} is empty", hint="Leave it out, or give a secret.")
-    return secret

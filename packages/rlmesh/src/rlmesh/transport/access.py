@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Protocol
 
 from rlcore import Secret, TokenRejected
 from rlcore.tokens import verify_token
+
+# What a header can carry unchanged: blanks at its ends are taken off on the way.
+_SENDABLE = re.compile(r"(?! )[ -~]*(?<! )")
+
+
+def is_sendable(token: str) -> bool:
+    """Tell whether a header can carry a token as it is."""
+    return _SENDABLE.fullmatch(token) is not None
 
 
 class Access(Protocol):

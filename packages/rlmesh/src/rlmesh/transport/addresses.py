@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 from rlcore import AddressError
 
@@ -58,7 +59,7 @@ class UnixAddress:
     @property
     def target(self) -> str:
         """The name that gRPC has for it."""
-        return f"unix:{self.path}"
+        return f"unix:{quote(self.path)}"
 
     @property
     def is_public(self) -> bool:

@@ -2,47 +2,59 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import stat
-from collections.abc import Generator
-from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass
 
 import grpc
-from rlcore import BindError
+from rlcore import BindError, ConfigurationError
 
 from rlmesh.transport.addresses import Address, TcpAddress, UnixAddress
+from rlmesh.transport.socket_file import SocketFile, SocketFileError, make_socket_file
+from rlmesh.transport.tls import ServerTls
 
-PROBE_SECONDS = 1.0
-OWNER_ONLY = 0o177
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """An address that was taken."""
+
+    address: Address
+    file: SocketFile | None = None
+
+    def release(self) -> None:
+        """Remove the socket file, if there is one and it is still this server's."""
+        if self.file is not None:
+            self.file.remove()
 
 
-def bind(server: grpc.Server, address: Address) -> Address:
-    """Bind a server and return its address, with the port that a port 0 became.
+def bind(server: grpc.Server, address: Address, tls: ServerTls | None = None) -> Binding:
+    """Bind a server; the address then has the port that a port 0 became.
 
     A socket file that nothing listens on any more is replaced; the new one is for its owner only.
 
     Raises:
         BindError: the address is taken, not ours, or not allowed.
+        ConfigurationError: it is a unix socket, which takes no TLS.
     """
-    if isinstance(address, UnixAddress):
-        _clear(address)
-        with _owner_only():
-            _bind(server, address)
-        return address
-    return TcpAddress(address.host, _bind(server, address))
-
-
-def release(address: Address) -> None:
-    """Remove the socket file of a server that has stopped."""
-    if isinstance(address, UnixAddress):
-        Path(address.path).unlink(missing_ok=True)
-
-
-def _bind(server: grpc.Server, address: Address) -> int:
+    if isinstance(address, TcpAddress):
+        return Binding(TcpAddress(address.host, _bind_tcp(server, address, tls)))
+    if tls is not None:
+        raise ConfigurationError(
+            f"{address} is a unix socket, which takes no TLS",
+            hint="Leave tls out: it is for its owner only.",
+        )
     try:
-        port = server.add_insecure_port(address.target)
+        return Binding(address, make_socket_file(address.path, lambda path: _listen(server, path)))
+    except SocketFileError as error:
+        raise _refused(address, str(error)) from error
+
+
+def _bind_tcp(server: grpc.Server, address: TcpAddress, tls: ServerTls | None) -> int:
+    try:
+        port = (
+            server.add_insecure_port(address.target)
+            if tls is None
+            else server.add_secure_port(address.target, tls.grpc_credentials())
+        )
     except RuntimeError as error:
         raise _refused(address, _reason(address)) from error
     if port == 0:
@@ -50,11 +62,18 @@ def _bind(server: grpc.Server, address: Address) -> int:
     return port
 
 
-def _reason(address: Address) -> str:
+def _listen(server: grpc.Server, path: str) -> None:
+    try:
+        port = server.add_insecure_port(UnixAddress(path).target)
+    except RuntimeError as error:
+        raise SocketFileError("gRPC could not bind it") from error
+    if port == 0:
+        raise SocketFileError("gRPC could not bind it")
+
+
+def _reason(address: TcpAddress) -> str:
     # gRPC keeps the reason to its log; asking the system again gives it.
     try:
-        if isinstance(address, UnixAddress):
-            return _unix_reason(address)
         family, kind, _, _, target = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
@@ -66,48 +85,9 @@ def _reason(address: Address) -> str:
     return "gRPC could not bind it"
 
 
-def _unix_reason(address: UnixAddress) -> str:
-    folder = Path(address.path).parent
-    if not folder.is_dir():
-        return f"the folder {str(folder)!r} does not exist"
-    if not os.access(folder, os.W_OK):
-        return f"the folder {str(folder)!r} is not writable"
-    return "gRPC could not bind it"
-
-
-def _clear(address: UnixAddress) -> None:
-    path = Path(address.path)
-    try:
-        mode = path.lstat().st_mode
-    except OSError:
-        return
-    if not stat.S_ISSOCK(mode):
-        raise _refused(address, "there is a file or folder at that path, and it is not a socket")
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(PROBE_SECONDS)
-        try:
-            probe.connect(address.path)
-        except ConnectionRefusedError:
-            path.unlink(missing_ok=True)
-            return
-        except OSError as error:
-            raise _refused(address, error.strerror or str(error)) from error
-    raise _refused(address, "another server is listening there")
-
-
 def _refused(address: Address, reason: str) -> BindError:
     return BindError(
         f"cannot serve at {address}: {reason}",
         address=str(address),
         hint="Stop what uses it, or choose another address; port 0 takes a free port.",
     )
-
-
-@contextmanager
-def _owner_only() -> Generator[None]:
-    # While the file is made: changing its mode afterwards would leave a moment open to anybody.
-    before = os.umask(OWNER_ONLY)
-    try:
-        yield
-    finally:
-        os.umask(before)

@@ -1,4 +1,4 @@
-"""Certificates and their keys: read from files, made for one server, told apart by a fingerprint."""
+"""Certificates and their keys: read from files, made for one server, known by a fingerprint."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class KeyPair:
         with tempfile.TemporaryDirectory(prefix="rlmesh-") as folder:
             path = Path(folder, "pair.pem")
             descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, READABLE_BY_OWNER)
-            with open(descriptor, "wb") as file:
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(self.certificate + b"\n" + self.key.reveal().encode() + b"\n")
             try:
                 context.load_cert_chain(path, password="")

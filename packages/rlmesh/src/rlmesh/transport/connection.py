@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 import grpc
 from rlcore import ANONYMOUS, ConfigurationError, Credential
 
+from rlmesh.transport.access import is_sendable
 from rlmesh.transport.addresses import Address, UnixAddress
 from rlmesh.transport.failures import failure_of
 from rlmesh.transport.grpc_lane import GrpcLane
 from rlmesh.transport.limits import MESSAGE_BYTES, keepalive_options, message_options
 from rlmesh.transport.methods import JOIN
+from rlmesh.transport.tls import ClientTls
 
 RECONNECT_MS = 100
-# What a header can carry unchanged: blanks at its ends are taken off on the way.
-_SENDABLE = re.compile(r"(?! )[ -~]*(?<! )")
 
 
 class Connection:
@@ -31,8 +29,10 @@ class Connection:
         *,
         credential: Credential = ANONYMOUS,
         message_limit: int = MESSAGE_BYTES,
+        tls: ClientTls | None = None,
     ) -> None:
         self.address = address
+        self.tls = tls
         self._metadata = _sendable(credential.grpc_metadata())
         self._limit = message_limit
         options = [
@@ -46,7 +46,13 @@ class Connection:
         if isinstance(address, UnixAddress):
             # The authority that gRPC makes of a path is refused by published servers.
             options.append(("grpc.default_authority", "localhost"))
-        self._channel = grpc.insecure_channel(address.target, options=options)
+        if tls is not None and tls.server_name is not None:
+            options.append(("grpc.ssl_target_name_override", tls.server_name))
+        self._channel = (
+            grpc.insecure_channel(address.target, options=options)
+            if tls is None
+            else grpc.secure_channel(address.target, tls.grpc_credentials(), options=options)
+        )
 
     def call(self, method: str, request: bytes, *, operation: str, timeout: float | None) -> bytes:
         """Make one call and return its reply.
@@ -82,7 +88,7 @@ class Connection:
 
 def _sendable(metadata: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     for _, text in metadata:
-        if not _SENDABLE.fullmatch(text):
+        if not is_sendable(text):
             raise ConfigurationError(
                 "the token has other characters than visible ASCII, or a blank at an end",
                 hint="Was it read with its line break? Pass it as it was issued.",

@@ -13,11 +13,12 @@ from rlcore import ProtocolException, RLMeshException, SessionBusy
 from rlmesh.protocol.messages import Answer, Request
 from rlmesh.transport.access import Access
 from rlmesh.transport.addresses import Address
-from rlmesh.transport.binding import bind, release
+from rlmesh.transport.binding import bind
 from rlmesh.transport.health import Health
 from rlmesh.transport.limits import keepalive_options, message_options
 from rlmesh.transport.methods import ENV_SERVICE
 from rlmesh.transport.server_wire import ServerWire
+from rlmesh.transport.tls import ServerTls
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -99,6 +100,7 @@ class Host:
         access: Access,
         max_sessions: int,
         message_limit: int,
+        tls: ServerTls | None = None,
     ) -> None:
         self._service = service
         self._access = access
@@ -117,7 +119,8 @@ class Host:
             maximum_concurrent_rpcs=max_sessions + SPARE_CALLS,
         )
         self._server.add_generic_rpc_handlers((self._handler(), self._health.handler()))
-        self.address = bind(self._server, address)
+        self._binding = bind(self._server, address, tls)
+        self.address = self._binding.address
 
     def start(self) -> None:
         """Begin to answer."""
@@ -136,7 +139,7 @@ class Host:
         for context in tuple(self._joined):
             context.cancel()
         self._server.stop(PARTING_SECONDS)
-        release(self.address)
+        self._binding.release()
 
     def _handler(self) -> grpc.GenericRpcHandler:
         return grpc.method_handlers_generic_handler(

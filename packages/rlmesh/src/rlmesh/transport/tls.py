@@ -172,6 +172,14 @@ class ClientTls:
         pair = None if cert is None else read_pair(cert, cert if key is None else key)
         return cls(roots=roots, fingerprint=fingerprint, server_name=server_name, pair=pair)
 
+    def showing(self, cert: PathLike, key: PathLike) -> ClientTls:
+        """Return the same with the client's certificate from PEM files.
+
+        Raises:
+            ConfigurationError: a file cannot be used, or they do not belong together.
+        """
+        return replace(self, pair=read_pair(cert, key))
+
     @property
     def is_met(self) -> bool:
         """Whether it can be used to dial: a pinned server has to be asked for its certificate."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import socket
 import ssl
-import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rlcore import CallTimeout, ConfigurationError, ServerUnreachable, TlsError
+from rlcore import CallTimeout, ConfigurationError, Deadline, ServerUnreachable, TlsError
 
 from rlmesh.transport.addresses import Address, TcpAddress
 from rlmesh.transport.certificates import (
@@ -59,7 +60,7 @@ def prepared(tls: ClientTls | None, address: Address, timeout: float | None) -> 
 
 def explanation(tls: ClientTls | None, address: Address, timeout: float | None) -> TlsError | None:
     """Return why a dial failed, where TLS was the reason."""
-    if not isinstance(address, TcpAddress):
+    if not isinstance(address, TcpAddress) or (tls is not None and not tls.is_met):
         return None
     seconds = PATIENCE_SECONDS if timeout is None else min(timeout, PATIENCE_SECONDS)
     context = client_context(None) if tls is None else tls.ssl_context()
@@ -79,30 +80,44 @@ def explanation(tls: ClientTls | None, address: Address, timeout: float | None) 
 
 def _meet(tls: ClientTls, address: TcpAddress, timeout: float | None) -> ClientTls:
     expected = tls.fingerprint or ""
-    deadline = None if timeout is None else time.monotonic() + timeout
-    try:
+    deadline = Deadline.after(timeout)
+    with _attributed(address, timeout):
         der = _look(address, client_context(None, pair=tls.pair), None, timeout).der
-        actual = fingerprint_of(der)
-        if not same_fingerprint(expected, actual):
-            raise TlsError(
-                f"the certificate of {address} is not the pinned one: it has {actual}, expected "
-                f"was {expected}",
-                address=str(address),
-                code="certificate_changed",
-                expected=expected,
-                actual=actual,
-                hint="Was the server restarted with a new one? Ask it for its fingerprint; if it "
-                "has not changed, somebody is in between.",
-            )
-        certificate = ssl.DER_cert_to_PEM_cert(der).encode()
-        left = None if deadline is None else max(deadline - time.monotonic(), 0.001)
-        trusting = client_context(certificate, pair=tls.pair)
-        name = name_of(_look(address, trusting, None, left).decoded)
+    actual = fingerprint_of(der)
+    if not same_fingerprint(expected, actual):
+        raise TlsError(
+            f"the certificate of {address} is not the pinned one: it has {actual}, expected was "
+            f"{expected}",
+            address=str(address),
+            code="certificate_changed",
+            expected=expected,
+            actual=actual,
+            hint="Was the server restarted with a new one? Ask it for its fingerprint; if it has "
+            "not changed, somebody is in between.",
+        )
+    certificate = ssl.DER_cert_to_PEM_cert(der).encode()
+    trusting = client_context(certificate, pair=tls.pair)
+    with _attributed(address, timeout):
+        name = name_of(_look(address, trusting, None, _some(deadline.remaining())).decoded)
+    if name is None:
+        raise TlsError(
+            f"the certificate of {address} is good for no name",
+            address=str(address),
+            code="certificate_name",
+            hint="Give it a subject alternative name.",
+        )
+    return tls.met(certificate, name)
+
+
+@contextmanager
+def _attributed(address: TcpAddress, timeout: float | None) -> Generator[None]:
+    try:
+        yield
     except ssl.SSLError as error:
         raise _mistrust(error, address) from error
     except TimeoutError as error:
         raise CallTimeout(
-            f"{address} did not answer a TLS handshake within {timeout:g} s",
+            f"{address} did not answer a TLS handshake {_within(timeout)}",
             operation="handshake",
             seconds=timeout,
             layer="connect",
@@ -114,14 +129,6 @@ def _meet(tls: ClientTls, address: TcpAddress, timeout: float | None) -> ClientT
             address=str(address),
             hint="Start the server, check the address, or pass wait_for_server_seconds=.",
         ) from error
-    if name is None:
-        raise TlsError(
-            f"the certificate of {address} is good for no name",
-            address=str(address),
-            code="certificate_name",
-            hint="Give it a subject alternative name.",
-        )
-    return tls.met(certificate, name)
 
 
 def _look(
@@ -197,6 +204,15 @@ def _not_let_in(address: TcpAddress, tls: ClientTls, sight: Sight) -> TlsError |
         code="client_certificate",
         hint="Pass tls=ClientTls.from_files(..., cert=, key=) with one that its CA signed.",
     )
+
+
+def _within(seconds: float | None) -> str:
+    return "in time" if seconds is None else f"within {seconds:g} s"
+
+
+def _some(seconds: float | None) -> float | None:
+    # A socket takes a timeout of 0 for none at all.
+    return None if seconds is None else max(seconds, 0.001)
 
 
 def _words(reason: str) -> str:
