@@ -19,8 +19,10 @@ from rlcore.environ import snapshot, variable
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.environments import make_env
 from rlmesh.server.options import MAX_SESSIONS, ServeOptions
+from rlmesh.server.protection import tls_from_texts
 from rlmesh.server.sources import load_factory, look_here
-from rlmesh.transport.addresses import parse_bind
+from rlmesh.transport.addresses import LOOPBACK, TcpAddress, parse_bind
+from rlmesh.transport.tls import ServerTls
 
 PROGRAM = "python -m rlmesh.serve"
 DEFAULT_ADDRESS = "127.0.0.1:50051"
@@ -40,6 +42,9 @@ class Command:
     options: ServeOptions
     token: str | None
     token_key: str | None
+    tls: str | None
+    tls_key: str | None
+    tls_client_ca: str | None
     allow_insecure: bool
     ready_fd: int | None
     exit_with_parent: bool
@@ -101,6 +106,7 @@ def serve(command: Command) -> int:
         options=command.options,
         token=command.token,
         token_key=command.token_key,
+        tls=_tls(command),
         allow_insecure=command.allow_insecure,
     )
     stop = threading.Event()
@@ -118,8 +124,11 @@ def serve(command: Command) -> int:
     threading.Thread(target=_follow, args=(server, stop), daemon=True).start()
     sys.stdout.write(f"serving {server.env_contract.id} at {server.address}\n")
     sys.stdout.flush()
+    if server.tls_fingerprint is not None:
+        sys.stdout.write(f"tls fingerprint {server.tls_fingerprint}\n")
+        sys.stdout.flush()
     if command.ready_fd is not None:
-        _announce(command.ready_fd, server.address)
+        _announce(command.ready_fd, server.address, server.tls_fingerprint)
     # A signal that comes just before a wait does not end it: an endless one would miss it.
     while not (received or stop.wait(SIGNAL_GLANCE_SECONDS)):
         pass
@@ -133,6 +142,7 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
         prog=prog,
         description="Serve an environment. Each client gets its own, unless --shared.",
         epilog="RLMESH_TOKEN is what clients must show; RLMESH_TOKEN_KEY checks signed tokens. "
+        "RLMESH_SERVE_TLS, RLMESH_SERVE_TLS_KEY and RLMESH_SERVE_TLS_CLIENT_CA stand in for --tls. "
         "RLMESH_ADDRESS, RLMESH_PORT and RLMESH_MAKE_KWARGS stand in for the options.",
     )
     parser.add_argument(
@@ -154,10 +164,21 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
         "--allow-remote-shutdown", action="store_true", help="let clients stop the server"
     )
     parser.add_argument(
-        "--allow-insecure", action="store_true", help="let other machines in without a token"
+        "--tls", help="'auto' for a certificate that clients pin, or the file of a certificate"
+    )
+    parser.add_argument("--tls-key", help="the file of its key (the certificate's)")
+    parser.add_argument(
+        "--tls-client-ca", help="the file of the CA that has to have signed clients' certificates"
     )
     parser.add_argument(
-        "--ready-fd", type=int, help="a descriptor that gets the address once it serves"
+        "--allow-insecure",
+        action="store_true",
+        help="let other machines in without a token and without TLS",
+    )
+    parser.add_argument(
+        "--ready-fd",
+        type=int,
+        help="a descriptor that gets the address, and the fingerprint with --tls, once it serves",
     )
     parser.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the parent process ends"
@@ -192,6 +213,9 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         options=options,
         token=variable("RLMESH_TOKEN", environ),
         token_key=variable("RLMESH_TOKEN_KEY", environ),
+        tls=arguments.tls,
+        tls_key=arguments.tls_key,
+        tls_client_ca=arguments.tls_client_ca,
         allow_insecure=arguments.allow_insecure,
         ready_fd=arguments.ready_fd,
         exit_with_parent=arguments.exit_with_parent,
@@ -235,9 +259,21 @@ def _kwargs(text: str | None) -> Mapping[str, object]:
     return cast("dict[str, object]", value)
 
 
-def _announce(descriptor: int, address: str) -> None:
+def _tls(command: Command) -> ServerTls | None:
+    place = parse_bind(command.address)
+    return tls_from_texts(
+        command.tls,
+        command.tls_key,
+        command.tls_client_ca,
+        host=place.host if isinstance(place, TcpAddress) else LOOPBACK,
+        names=("--tls", "--tls-key"),
+    )
+
+
+def _announce(descriptor: int, address: str, fingerprint: str | None) -> None:
+    line = address if fingerprint is None else f"{address} {fingerprint}"
     try:
-        os.write(descriptor, f"{address}\n".encode())
+        os.write(descriptor, f"{line}\n".encode())
         os.close(descriptor)
     except OSError as error:
         raise ConfigurationError(

@@ -97,6 +97,11 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--timeout", type=_positive, default=10.0, help="seconds to connect (10)")
     add_wait(parser)
+    parser.add_argument(
+        "--tls",
+        help="whom to trust: the fingerprint that the server prints, the file of a CA, or 'system' "
+        "(RLMESH_TLS); RLMESH_TOKEN is the token",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -109,6 +114,7 @@ def _dial(options: argparse.Namespace) -> "tuple[RemoteEnv, float]":
         options.address,
         connect_timeout_seconds=options.timeout,
         wait_for_server_seconds=options.wait,
+        tls=options.tls,
     )
     return env, (perf_counter() - started) * 1000
 
