@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ from rlmesh.client.dialling import Destination, Dialled, dial
 from rlmesh.codec import Backend, compile_codec
 from rlmesh.protocol.faults import Occasion, error_of
 from rlmesh.protocol.identifiers import time_ordered_id
-from rlmesh.protocol.messages import FaultReceived, Leaves
+from rlmesh.protocol.messages import FaultReceived, Leaves, ResetReply, StepReply
 from rlmesh.specs import EnvContract
 from rlmesh.transport.handshake_wire import read_shutdown_answer, write_shutdown
 from rlmesh.transport.lane import Lane
@@ -99,26 +99,58 @@ class EnvLink:
         self, seed: int | None, options: Mapping[str, object] | None
     ) -> tuple[object, dict[str, object]]:
         """Start an episode, in a new session if the last one has ended."""
-        self._require_own_process()
-        with self._my_turn():
-            lane = self._joined()
-            episode_id = time_ordered_id()
-            self._seed, self._steps, self._was_reset = seed, 0, False
-            self.episode_id = episode_id
-            with self._failures(lane, "reset"):
-                reply = lane.reset(
-                    self._next(),
-                    seeds=() if seed is None else (seed,),
-                    options=options,
-                    timeout_ms=self._timeout_ms,
-                    lanes=(),
-                    episode_ids=(episode_id,),
-                )
-            self._was_reset = True
-            return self._decoded(reply.leaves), reply.info
+        self._seed, self.episode_id = seed, time_ordered_id()
+        seeds = () if seed is None else (seed,)
+        reply = self.ask_reset(seeds, options, (), (self.episode_id,))
+        return self._decoded(reply.leaves), reply.info
 
     def step(self, action: object) -> Outcome:
         """Take a step."""
+        self.require_running()
+        try:
+            leaves = self._encode(action)
+        except InvalidValueError as error:
+            raise InvalidActionError(error.message, path=error.path, hint=error.hint) from error
+        reply = self.ask_step(leaves, 1, (), (self.episode_id,))
+        info = reply.info
+        if reply.completed:
+            info.setdefault("completed_episodes", 1)
+        return (
+            self._decoded(reply.leaves),
+            reply.rewards[0],
+            reply.terminated != b"\0",
+            reply.truncated != b"\0",
+            info,
+        )
+
+    def ask_reset(
+        self,
+        seeds: Sequence[int],
+        options: Mapping[str, object] | None,
+        lanes: tuple[int, ...],
+        episode_ids: tuple[str, ...],
+    ) -> ResetReply:
+        """Start episodes in these lanes, or in all where none is named; see `Lane.reset`."""
+        self._require_own_process()
+        with self._my_turn():
+            lane = self._joined()
+            self._steps, self._was_reset = 0, False
+            with self._failures(lane, "reset"):
+                reply = lane.reset(
+                    self._next(),
+                    seeds=seeds,
+                    options=options,
+                    timeout_ms=self._timeout_ms,
+                    lanes=lanes,
+                    episode_ids=episode_ids,
+                )
+            self._was_reset = True
+            return reply
+
+    def ask_step(
+        self, leaves: Leaves, count: int, lanes: tuple[int, ...], episode_ids: tuple[str, ...]
+    ) -> StepReply:
+        """Step so many lanes with encoded actions; see `Lane.step`."""
         if self.wires.pid != os.getpid():
             raise self._is_foreign()
         if not self._turn.acquire(blocking=False):
@@ -127,27 +159,25 @@ class EnvLink:
             lane = self.wires.lane
             if lane is None or not self._was_reset:
                 raise self._not_ready()
-            try:
-                leaves = self._encode(action)
-            except InvalidValueError as error:
-                raise InvalidActionError(error.message, path=error.path, hint=error.hint) from error
             self._steps += 1
             try:
-                reply = lane.step(self._next(), leaves, 1, self._timeout_ms, (), (self.episode_id,))
+                return lane.step(self._next(), leaves, count, self._timeout_ms, lanes, episode_ids)
             except (FaultReceived, Error) as error:
                 raise self._failure(lane, "step", error) from error.__cause__
-            info = reply.info
-            if reply.completed:
-                info.setdefault("completed_episodes", 1)
-            return (
-                self._decoded(reply.leaves),
-                reply.rewards[0],
-                reply.terminated != b"\0",
-                reply.truncated != b"\0",
-                info,
-            )
         finally:
             self._turn.release()
+
+    def require_running(self) -> None:
+        """Do nothing where a step can be taken.
+
+        Raises:
+            EnvironmentException: there is no running episode.
+            SessionClosed: this client was closed, or made before a fork.
+        """
+        if self.wires.pid != os.getpid():
+            raise self._is_foreign()
+        if self.wires.lane is None or not self._was_reset:
+            raise self._not_ready()
 
     def render(self, lane_index: int) -> bytes | None:
         """Return the current frame as a PNG file."""
