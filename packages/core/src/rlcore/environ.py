@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 
 
 def snapshot() -> Mapping[str, str]:
@@ -15,3 +16,19 @@ def variable(name: str, environ: Mapping[str, str] | None = None) -> str | None:
     """Return a variable's text; unset, empty and blank all mean None."""
     found = os.environ if environ is None else environ
     return found.get(name, "").strip() or None
+
+
+@contextmanager
+def defaulted(name: str, value: str) -> Generator[None]:
+    """Set a variable that is unset, for as long as the block runs.
+
+    For a library that reads it while it is imported, and has no other switch.
+    """
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
