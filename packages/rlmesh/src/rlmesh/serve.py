@@ -18,6 +18,7 @@ from rlcore.environ import snapshot, variable
 
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.environments import make_env
+from rlmesh.server.framework import DEVICE_VARIABLE, FRAMEWORK_VARIABLE
 from rlmesh.server.options import MAX_SESSIONS, ServeOptions
 from rlmesh.server.protection import tls_from_texts
 from rlmesh.server.sources import load_factory, look_here
@@ -39,6 +40,8 @@ class Command:
     kwargs: Mapping[str, object]
     address: str
     shared: bool
+    framework: str | None
+    device: str | None
     options: ServeOptions
     token: str | None
     token_key: str | None
@@ -76,7 +79,14 @@ def main(argv: Sequence[str] | None = None, *, prog: str = PROGRAM) -> int:
 
 
 def serve_env(
-    source: str, address: str | None = None, /, *, shared: bool = False, **make_kwargs: object
+    source: str,
+    address: str | None = None,
+    /,
+    *,
+    shared: bool = False,
+    framework: str | None = None,
+    device: object = None,
+    **make_kwargs: object,
 ) -> None:
     """Serve the environment that a source names until Ctrl-C.
 
@@ -84,13 +94,16 @@ def serve_env(
         source: a gymnasium id or `module:attribute`; see `rlmesh.server.sources`.
         address: where; by default a free port on the loopback interface.
         shared: whether all clients use one environment, one after another.
+        framework: whose arrays actions arrive as; see `EnvServer`.
+        device: where they are put.
         **make_kwargs: what each environment is made with.
 
     Raises:
         Error: it cannot be served.
     """
     factory = load_factory(source, make_kwargs)
-    EnvServer(make_env(factory) if shared else factory, address).serve()
+    source_of_envs = make_env(factory) if shared else factory
+    EnvServer(source_of_envs, address, framework=framework, device=device).serve()
 
 
 def serve(command: Command) -> int:
@@ -104,6 +117,8 @@ def serve(command: Command) -> int:
         make_env(factory) if command.shared else factory,
         command.address,
         options=command.options,
+        framework=command.framework,
+        device=command.device,
         token=command.token,
         token_key=command.token_key,
         tls=_tls(command),
@@ -143,7 +158,8 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
         description="Serve an environment. Each client gets its own, unless --shared.",
         epilog="RLMESH_TOKEN is what clients must show; RLMESH_TOKEN_KEY checks signed tokens. "
         "RLMESH_SERVE_TLS, RLMESH_SERVE_TLS_KEY and RLMESH_SERVE_TLS_CLIENT_CA stand in for --tls. "
-        "RLMESH_ADDRESS, RLMESH_PORT and RLMESH_MAKE_KWARGS stand in for the options.",
+        "RLMESH_ADDRESS, RLMESH_PORT, RLMESH_MAKE_KWARGS, RLMESH_FRAMEWORK and RLMESH_DEVICE "
+        "stand in for the options.",
     )
     parser.add_argument(
         "source", nargs="?", help="a gymnasium id (CartPole-v1, gym://CartPole-v1) or module:attr"
@@ -154,6 +170,10 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, help="the port alone, on 127.0.0.1 or --host")
     parser.add_argument("--kwargs-json", help="a JSON object that each environment is made with")
     parser.add_argument("--shared", action="store_true", help="one environment for all clients")
+    parser.add_argument(
+        "--framework", help="whose arrays the environment takes: numpy, torch or jax"
+    )
+    parser.add_argument("--device", help="where torch or jax puts them, such as cuda:0")
     parser.add_argument("--max-sessions", type=int, default=MAX_SESSIONS)
     parser.add_argument("--idle-timeout", type=float, help="stop after so many idle seconds")
     parser.add_argument(
@@ -210,6 +230,8 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         kwargs=_kwargs(arguments.kwargs_json or variable("RLMESH_MAKE_KWARGS", environ)),
         address=_checked(_address(arguments, environ)),
         shared=arguments.shared,
+        framework=arguments.framework or variable(FRAMEWORK_VARIABLE, environ),
+        device=arguments.device or variable(DEVICE_VARIABLE, environ),
         options=options,
         token=variable("RLMESH_TOKEN", environ),
         token_key=variable("RLMESH_TOKEN_KEY", environ),

@@ -11,7 +11,7 @@ from rlcore import InvalidValueError
 from rlmesh.values import DTYPES, Array, Tensor
 
 _WIDE: Final = np.dtype(np.float32)
-_STANDARD: Final = "biufc"
+_REGISTERED: Final = 2  # how NumPy marks element types that other packages brought
 
 
 class NotAnArray(InvalidValueError, TypeError):
@@ -40,9 +40,10 @@ def widened(array: Array) -> Array:
 
     Arrays of any other type are returned as they are.
     """
-    if array.dtype.kind in _STANDARD or array.dtype.type.__module__ != "ml_dtypes":
-        return array
-    return array.astype(_WIDE)
+    dtype = array.dtype
+    if dtype.isbuiltin == _REGISTERED and dtype.type.__module__ == "ml_dtypes":
+        return array.astype(_WIDE)
+    return array
 
 
 def as_leaf(array: Array) -> object:

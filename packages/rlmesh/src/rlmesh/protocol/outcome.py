@@ -8,8 +8,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from rlmesh.backends.host import host
 from rlmesh.protocol.faults import text_of
 from rlmesh.spaces.coerce import shown
+from rlmesh.values import Array
 
 
 class Given:
@@ -71,7 +73,7 @@ def _newer(answer: Any) -> Given:  # Any: what the user's environment returned
     observation, reward, terminated, truncated, info = answer
     return Given(
         observation,
-        float(reward),
+        _number(reward),
         _flag(terminated, "terminated"),
         _flag(truncated, "truncated"),
         _info(info),
@@ -83,7 +85,16 @@ def _older(answer: Any) -> Given:  # Any: what the user's environment returned
     known = _info(info)
     ended = _flag(done, "done")
     truncated = ended and bool(known.get("TimeLimit.truncated", False))
-    return Given(observation, float(reward), ended and not truncated, truncated, known)
+    return Given(observation, _number(reward), ended and not truncated, truncated, known)
+
+
+def _number(value: Any) -> float:  # Any: whatever has a float in it, which float() finds out
+    if isinstance(value, float | int):
+        return float(value)
+    found = host(value)
+    if isinstance(found, np.ndarray):
+        return float(cast("Array", found).item())  # refuses more than one number
+    return float(value)
 
 
 def _flag(value: object, name: str) -> bool:
@@ -91,6 +102,11 @@ def _flag(value: object, name: str) -> bool:
         return value
     if isinstance(value, np.bool_):
         return bool(cast("object", value))
+    found = host(value)
+    if isinstance(found, np.ndarray):
+        array = cast("Array", found)
+        if array.dtype.kind == "b" and array.size == 1:
+            return bool(array.item())
     raise TypeError(f"{name} must be a bool, not {type(value).__name__}")
 
 

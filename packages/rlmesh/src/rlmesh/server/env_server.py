@@ -18,6 +18,7 @@ from rlcore.environ import variable
 from rlcore.log import logger
 
 from rlmesh.server.environments import environments_of
+from rlmesh.server.framework import action_backend
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.protection import TlsOption, access_for, require_protection, tls_for
 from rlmesh.server.service import EnvService
@@ -48,6 +49,9 @@ class EnvServer:
         path: the socket file, instead of an address.
         transport: `tcp` or `unix`, where `host`, `port` or `path` leave it open.
         options: limits.
+        framework: whose arrays actions arrive as: `numpy` (the default), `torch` or `jax`.
+            Observations, rewards and flags are taken in any of them.
+        device: where a framework's arrays are put, such as `"cuda:0"`.
         close_env_on_shutdown: whether a shared environment is closed when the server stops.
         token: what clients have to show; by default what RLMESH_TOKEN holds.
         token_key: the key of the signed tokens that clients may show instead.
@@ -60,6 +64,7 @@ class EnvServer:
         AddressError: the address cannot be understood.
         BindError: the address is taken or not allowed.
         ConfigurationError: it is public and has neither token nor TLS, or an option is wrong.
+        MissingDependencyError: the framework is not installed.
         EnvironmentException: the factory raised.
         TypeError: what was given is no environment.
     """
@@ -74,6 +79,8 @@ class EnvServer:
         path: str | None = None,
         transport: str | None = None,
         options: ServeOptions | None = None,
+        framework: str | None = None,
+        device: object = None,
         close_env_on_shutdown: bool = True,
         token: str | Secret | None = None,
         token_key: str | Secret | None = None,
@@ -88,7 +95,10 @@ class EnvServer:
             require_protection(place, access, self._tls)
         self._options = options or ServeOptions()
         self._environments = environments_of(
-            env, close_at_end=close_env_on_shutdown, max_sessions=self._options.max_sessions
+            env,
+            close_at_end=close_env_on_shutdown,
+            max_sessions=self._options.max_sessions,
+            backend=action_backend(framework, device),
         )
         self._service = EnvService(
             self._environments,

@@ -10,6 +10,7 @@ from rlcore import ConfigurationError, EnvironmentException, Error, SessionBusy,
 
 from rlmesh.protocol.faults import text_of
 from rlmesh.specs import EnvContract, contract_of
+from rlmesh.values import NUMPY, Backend
 
 # A client that has just left may take a moment to be noticed; the next one need not fail for it.
 HANDOVER_SECONDS = 0.2
@@ -22,6 +23,7 @@ class Environments(Protocol):
 
     contract: EnvContract
     private: bool
+    backend: Backend
 
     def admit(self) -> None:
         """Take a place for a session.
@@ -48,6 +50,7 @@ class TheOne:
     """One environment that sessions use one after another."""
 
     private = False
+    backend: Backend = NUMPY
 
     def __init__(self, env: Env, *, close_at_end: bool) -> None:
         self.contract = scalar_contract(env)
@@ -90,6 +93,7 @@ class OneEach:
     """
 
     private = True
+    backend: Backend = NUMPY
 
     def __init__(self, factory: Callable[[], object], *, max_sessions: int) -> None:
         self._factory = factory
@@ -157,17 +161,25 @@ class OneEach:
             close_env(spare)
 
 
-def environments_of(source: object, *, close_at_end: bool, max_sessions: int) -> Environments:
+def environments_of(
+    source: object, *, close_at_end: bool, max_sessions: int, backend: Backend = NUMPY
+) -> Environments:
     """Return the environments that a server is given: an environment, or a factory of them.
+
+    `backend` is what makes the arrays of the actions that they are stepped with.
 
     Raises:
         TypeError: it is neither.
         EnvironmentException: the factory raised.
     """
     factory = _factory_in(source)
+    environments: Environments
     if factory is not None:
-        return OneEach(factory, max_sessions=max_sessions)
-    return TheOne(source, close_at_end=close_at_end)
+        environments = OneEach(factory, max_sessions=max_sessions)
+    else:
+        environments = TheOne(source, close_at_end=close_at_end)
+    environments.backend = backend
+    return environments
 
 
 def make_env(factory: Callable[[], object]) -> Env:

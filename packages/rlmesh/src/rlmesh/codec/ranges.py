@@ -1,0 +1,228 @@
+"""Whether encoded values stay within what their space declares: bounds of Boxes, limits of Texts.
+
+The form of a value is the codec's to refuse. Here it is about values of the right form that are out
+of range, which environments and policies do give, and which can travel all the same.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from rlcore import InvalidValueError
+
+from rlmesh.codec.bodies import compile_body
+from rlmesh.codec.slabs import read_one, read_slab
+from rlmesh.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Text, Tuple
+from rlmesh.spaces.coerce import integer_range
+from rlmesh.values import DTYPES, NUMPY, Array, Buffer
+
+_FORMATS: Final = {
+    "bool": "?",
+    "uint8": "B",
+    "uint16": "H",
+    "uint32": "I",
+    "uint64": "Q",
+    "int8": "b",
+    "int16": "h",
+    "int32": "i",
+    "int64": "q",
+    "float16": "e",
+    "float32": "f",
+    "float64": "d",
+}
+FEW: Final = 16  # numbers; below it, Python compares them faster than NumPy is called
+
+
+@dataclass(frozen=True, slots=True)
+class RangeFault:
+    """A leaf that is out of range.
+
+    Attributes:
+        path: where in the value, such as `$.camera`.
+        detail: what it holds and what it may hold.
+    """
+
+    path: str
+    detail: str
+
+
+RangeCheck: TypeAlias = Callable[[Sequence[Buffer], int], list[RangeFault]]
+"""Takes the leaves of a value, and how many lanes lie in each; returns what is out of range."""
+
+LeafCheck: TypeAlias = Callable[[Buffer, int], RangeFault | None]
+
+
+def compile_range_check(space: Space) -> RangeCheck | None:
+    """Return what checks encoded values of a space, or None where none can be out of range.
+
+    The check takes leaves that the space's codec wrote or has read; NaN is out of every range, but
+    not out of a Box without bounds. At most one fault is returned for each leaf.
+    """
+    checks = [
+        (index, check)
+        for index, (leaf, path) in enumerate(_leaves(space, "$"))
+        if (check := _leaf_check(leaf, path)) is not None
+    ]
+    if not checks:
+        return None
+    if len(checks) == 1:
+        (only, check_only) = checks[0]
+
+        def check_one(leaves: Sequence[Buffer], lanes: int = 1) -> list[RangeFault]:
+            fault = check_only(leaves[only], lanes)
+            return [] if fault is None else [fault]
+
+        return check_one
+
+    def check_all(leaves: Sequence[Buffer], lanes: int = 1) -> list[RangeFault]:
+        found = [check(leaves[index], lanes) for index, check in checks]
+        return [fault for fault in found if fault is not None]
+
+    return check_all
+
+
+def _leaves(space: Space, path: str) -> list[tuple[Space, str]]:
+    match space:
+        case Dict():
+            children = [(child, f"{path}.{key}") for key, child in space.items()]
+        case Tuple():
+            children = [(child, f"{path}[{index}]") for index, child in enumerate(space)]
+        case _:
+            return [(space, path)]
+    return [leaf for child, at in children for leaf in _leaves(child, at)]
+
+
+@singledispatch
+def _leaf_check(space: Space, path: str) -> LeafCheck | None:
+    """Return the check of a space whose values have no fixed size."""
+    read = compile_body(space, path, NUMPY, False).read
+
+    def check(content: Buffer, lanes: int) -> RangeFault | None:
+        for body in read_slab(content, lanes, path):
+            value = read(body)
+            try:
+                space.check(value, path)
+            except InvalidValueError as error:
+                return RangeFault(path, error.message)
+        return None
+
+    return check
+
+
+@_leaf_check.register(Discrete)
+@_leaf_check.register(MultiBinary)
+@_leaf_check.register(MultiDiscrete)
+def _(space: Space, path: str) -> LeafCheck | None:
+    return None  # the codec itself refuses what they do not have
+
+
+@_leaf_check.register
+def _(space: Text, path: str) -> LeafCheck | None:
+    least, most = space.min_length, space.max_length
+    allowed = frozenset(space.charset)
+
+    def check(content: Buffer, lanes: int) -> RangeFault | None:
+        bodies = (read_one(content, path),) if lanes == 1 else read_slab(content, lanes, path)
+        for body in bodies:
+            text = str(body, "utf-8")
+            if not least <= len(text) <= most:
+                said = f"has {len(text)} characters; it must have {least} to {most}"
+                return RangeFault(path, said)
+            if allowed and not allowed.issuperset(text):
+                strange = min(set(text) - allowed)
+                return RangeFault(path, f"holds {strange!r}, which is not in its charset")
+        return None
+
+    return check
+
+
+@_leaf_check.register
+def _(space: Box, path: str) -> LeafCheck | None:
+    dtype, size = DTYPES[space.dtype], math.prod(space.shape)
+    if size == 0 or _is_full(space, dtype):
+        return None
+    low, high = space.low.reshape(-1), space.high.reshape(-1)
+    shape = tuple(space.shape)
+
+    def explain(content: Buffer) -> RangeFault | None:
+        numbers = np.frombuffer(content, dtype).reshape(-1, size)
+        outside = ~((numbers >= low) & (numbers <= high))
+        if not outside.any():
+            return None
+        lane, at = (int(i) for i in np.argwhere(outside)[0])
+        where = f" at {list(map(int, np.unravel_index(at, shape)))}" if shape else ""
+        whose = f" in lane {lane}" if len(numbers) > 1 else ""
+        said = f"holds {numbers[lane, at]}{where}{whose}, outside {low[at]} to {high[at]}"
+        return RangeFault(path, said)
+
+    uniform = space.uniform_bounds
+    if uniform is not None:
+        is_within = _within_two(dtype, uniform[0], uniform[1])
+    else:
+        is_within = _within_each(dtype, low, high)
+    if size > FEW:
+        return lambda content, lanes: None if is_within(content) else explain(content)
+    unpack = struct.Struct(f"<{size}{_FORMATS[space.dtype]}").unpack
+    are_within = _few_within(uniform, low, high)
+
+    def check(content: Buffer, lanes: int) -> RangeFault | None:
+        inside = are_within(unpack(content)) if lanes == 1 else is_within(content)
+        return None if inside else explain(content)
+
+    return check
+
+
+def _is_full(space: Box, dtype: np.dtype[Any]) -> bool:
+    lowest, highest = (-np.inf, np.inf) if dtype.kind == "f" else integer_range(dtype)
+    return bool((space.low == lowest).all() and (space.high == highest).all())
+
+
+def _within_two(dtype: np.dtype[Any], low: Array, high: Array) -> Callable[[Buffer], bool]:
+    least, greatest = np.minimum.reduce, np.maximum.reduce
+
+    def is_within(content: Buffer) -> bool:
+        numbers = np.frombuffer(content, dtype)
+        # NaN goes through both reductions, and no comparison with it holds.
+        return bool(least(numbers) >= low and greatest(numbers) <= high)
+
+    return is_within
+
+
+def _within_each(dtype: np.dtype[Any], low: Array, high: Array) -> Callable[[Buffer], bool]:
+    size = low.size
+
+    def is_within(content: Buffer) -> bool:
+        numbers = np.frombuffer(content, dtype).reshape(-1, size)
+        return bool(((numbers >= low) & (numbers <= high)).all())
+
+    return is_within
+
+
+def _few_within(
+    uniform: tuple[Array, Array] | None, low: Array, high: Array
+) -> Callable[[Sequence[float]], bool]:
+    if uniform is not None:
+        least, greatest = uniform[0].item(), uniform[1].item()
+
+        def all_between(numbers: Sequence[float]) -> bool:
+            for number in numbers:  # noqa: SIM110  # a generator takes twice as long
+                if not least <= number <= greatest:
+                    return False
+            return True
+
+        return all_between
+    bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+
+    def each_between(numbers: Sequence[float]) -> bool:
+        for number, (lowest, highest) in zip(numbers, bounds, strict=True):
+            if not lowest <= number <= highest:
+                return False
+        return True
+
+    return each_between

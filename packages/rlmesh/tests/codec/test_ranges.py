@@ -1,0 +1,109 @@
+"""Values out of range, told from their bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from rlmesh.codec import NUMPY, compile_codec
+from rlmesh.codec.ranges import compile_range_check
+from rlmesh.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Text, Tuple
+
+HALF = Box(np.array([0, -np.inf]), np.array([np.inf, 1]), (2,))
+WIDE = Box(-1, 1, (40,))
+STEPS = Box(np.zeros(40), np.arange(1, 41), (40,))
+
+
+def found(space: Space, *lanes: Any) -> list[tuple[str, str]]:
+    check = compile_range_check(space)
+    assert check is not None
+    codec = compile_codec(space, backend=NUMPY)
+    encoded = [codec.encode(lane) for lane in lanes]
+    leaves = [b"".join(bytes(leaf) for leaf in column) for column in zip(*encoded, strict=True)]
+    return [(fault.path, fault.detail) for fault in check(leaves, len(lanes))]
+
+
+def changed(size: int, at: int, number: float) -> list[float]:
+    return [number if index == at else 0.5 for index in range(size)]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        Box(-np.inf, np.inf, (3,)),
+        Box(0, 255, (8, 8, 3), "uint8"),
+        Box(np.zeros((2, 2)), np.full((2, 2), 255), (2, 2), "uint8"),
+        Box(False, True, (2,), "bool"),
+        Box(0, 1, (0,)),
+        Discrete(3),
+        MultiBinary(3),
+        MultiDiscrete([2, 3]),
+        Dict({"a": Discrete(2), "b": Tuple([Box(-np.inf, np.inf, ())])}),
+    ],
+    ids=repr,
+)
+def test_where_nothing_can_be_out_of_range_there_is_nothing_to_check(space: Space) -> None:
+    assert compile_range_check(space) is None
+
+
+@pytest.mark.parametrize(
+    ("space", "value", "detail"),
+    [
+        (Box(-1, 1, (4,)), [0, 3, 0, 0], "holds 3.0 at [1], outside -1.0 to 1.0"),
+        (Box(-1, 1, ()), -2, "holds -2.0, outside -1.0 to 1.0"),
+        (Box(-1, 1, (1,), "float16"), [np.nan], "holds nan at [0], outside -1.0 to 1.0"),
+        (Box(0, 9, (2, 2), "int64"), [[0, 1], [10, 2]], "holds 10 at [1, 0], outside 0 to 9"),
+        (Box(0, 254, (20,), "uint8"), [255] + [0] * 19, "holds 255 at [0]"),
+        (Box(True, True, (2,), "bool"), [True, False], "holds False at [1], outside True to True"),
+        (HALF, [-1, 0], "holds -1.0 at [0], outside 0.0 to inf"),
+        (HALF, [0, 2], "holds 2.0 at [1], outside -inf to 1.0"),
+        (WIDE, changed(40, 39, -1.5), "holds -1.5 at [39], outside -1.0 to 1.0"),
+        (WIDE, changed(40, 3, np.nan), "holds nan at [3]"),
+        (STEPS, changed(40, 2, 4), "holds 4.0 at [2], outside 0.0 to 3.0"),
+        (STEPS, changed(40, 2, np.nan), "holds nan at [2]"),
+        (Text(3), "long", "has 4 characters; it must have 1 to 3"),
+        (Text(3), "", "has 0 characters"),
+        (Text(3, charset="ab"), "abz", "holds 'z', which is not in its charset"),
+    ],
+)
+def test_what_is_out_of_range_is_named(space: Space, value: Any, detail: str) -> None:
+    ((path, said),) = found(space, value)
+
+    assert path == "$"
+    assert said.startswith(detail)
+
+
+@pytest.mark.parametrize(
+    ("space", "value"),
+    [
+        (Box(-1, 1, (4,)), [-1, 1, 0, 0.5]),
+        (HALF, [np.inf, -np.inf]),
+        (WIDE, changed(40, 0, 1)),
+        (STEPS, changed(40, 39, 40)),
+        (Text(3, 0, "ab"), ""),
+        (Text(3), "h\u00e9y"),
+        (Box(-1, 1, (1,)), np.array([1 + 1e-9])),  # float32 holds it as 1
+    ],
+)
+def test_what_is_within_is_not_mentioned(space: Space, value: Any) -> None:
+    assert found(space, value) == []
+
+
+def test_each_leaf_has_a_path_of_its_own() -> None:
+    space = Dict({"a": Tuple([Box(-1, 1, (1,)), Text(2)]), "b": Discrete(2), "c": Box(0, 1, (1,))})
+
+    faults = found(space, {"a": ([2], "long"), "b": 1, "c": [0.5]})
+
+    assert [path for path, _ in faults] == ["$.a[0]", "$.a[1]"]
+
+
+@pytest.mark.parametrize("space", [Box(-1, 1, (2,)), Box(-1, 1, (20,))], ids=repr)
+def test_a_batch_says_which_lane(space: Box) -> None:
+    good, bad = np.zeros(space.shape), np.zeros(space.shape)
+    bad[1] = 5
+
+    assert found(space, good, good) == []
+    assert found(space, good, good, bad) == [
+        ("$", "holds 5.0 at [1] in lane 2, outside -1.0 to 1.0")
+    ]
