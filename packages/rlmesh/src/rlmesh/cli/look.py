@@ -95,7 +95,9 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "address", help="tcp://HOST:PORT, HOST:PORT, unix://PATH, or rleaas://NAME[@VERSION]"
     )
-    parser.add_argument("--timeout", type=_positive, default=10.0, help="seconds to connect (10)")
+    parser.add_argument(
+        "--timeout", type=positive_seconds, default=10.0, help="seconds to connect (10)"
+    )
     add_wait(parser)
     parser.add_argument(
         "--tls",
@@ -129,7 +131,8 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _positive(text: str) -> float:
+def positive_seconds(text: str) -> float:
+    """Return a number of seconds from a command line, more than 0."""
     seconds = _seconds(text)
     if seconds == 0:
         raise argparse.ArgumentTypeError("give more than 0 seconds")

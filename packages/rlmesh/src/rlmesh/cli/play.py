@@ -93,15 +93,20 @@ def model_from(source: str, *, native: bool) -> object:
     return Model(found) if native else NumpyModel(found)
 
 
+def is_address(source: str) -> bool:
+    """Return whether a text is where something is served, and not what makes an environment."""
+    if "://" in source:
+        return not source.startswith(_LOCAL_SCHEMES)
+    return bool(_HOST_AND_PORT.match(source))
+
+
 def env_from(source: str) -> object:
     """Return what `rlmesh.run` takes for an environment that a command line names.
 
     Raises:
         ConfigurationError: it is no address, and names nothing either.
     """
-    if "://" in source and not source.startswith(_LOCAL_SCHEMES):
-        return source
-    if _HOST_AND_PORT.match(source):
+    if is_address(source):
         return source
     from rlmesh.server.sources import load_factory, look_here
 

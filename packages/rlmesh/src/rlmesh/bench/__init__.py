@@ -1,0 +1,1 @@
+"""The measuring behind `rlmesh bench`."""

@@ -1,0 +1,163 @@
+"""`rlmesh bench`: how fast this machine steps an environment behind a process boundary."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, cast
+
+from rlcore import ConfigurationError
+
+from rlmesh.cli.look import AddParser, positive_seconds
+from rlmesh.cli.play import is_address
+
+if TYPE_CHECKING:
+    from rlmesh.bench.cells import Cell, Lane, Subject, Transport
+
+EPILOG = """Servers and clients run in processes of their own, started for each measurement. The
+observations that arrive are compared with those of a local copy of the environment. The figures
+hold for this machine and its load; compare rows, not machines."""
+TARGET_STEPS = 2000
+
+
+def add_bench(add: AddParser) -> None:
+    """Add `rlmesh bench`."""
+    parser = add(
+        "bench", help="measure how fast environments are stepped on this machine", epilog=EPILOG
+    )
+    parser.add_argument(
+        "target",
+        nargs="?",
+        help="an address, a gymnasium id, or MODULE:ATTRIBUTE; without it, the reference "
+        "environments",
+    )
+    parser.add_argument(
+        "--envs", type=_names, help="which reference environments: noop,cartpole,image,cameras,dict"
+    )
+    parser.add_argument("--lanes", type=_names, default=["grpc"], help="what carries steps (grpc)")
+    parser.add_argument(
+        "--transports", type=_names, help="how a server is dialled: tcp,unix (both)"
+    )
+    parser.add_argument(
+        "--clients", type=_counts, default=[1], help="how many at once, such as 1,4,16 (1)"
+    )
+    parser.add_argument("--rounds", type=_count, default=3, help="how often each is measured (3)")
+    parser.add_argument(
+        "--seconds", type=positive_seconds, default=1.0, help="how long one run may take (1)"
+    )
+    parser.add_argument("--steps", type=_count, help="how many steps one run takes (1000 to 3000)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything as JSON")
+    parser.set_defaults(command=bench)
+
+
+def bench(options: argparse.Namespace) -> int:
+    """Measure, print tables, and return 130 after Ctrl-C, 1 when a measurement failed."""
+    from rlmesh.bench.measurements import Missing
+    from rlmesh.bench.run import run
+
+    cells = _cells(options)
+    if options.json is not None:
+        _write(options.json, "")
+    progress = Progress(sys.stderr)
+    try:
+        report = run(cells, seconds=options.seconds, count=options.rounds, show=progress.show)
+    finally:
+        progress.end()
+    if report.records:
+        print(report.tables())
+    if options.json is not None:
+        _write(options.json, json.dumps(report.to_dict(), indent=1) + "\n")
+    if report.interrupted:
+        return 130
+    return 1 if any(isinstance(one, Missing) for one in report.records) else 0
+
+
+class Progress:
+    """How far a bench is: one line that is written over on a terminal, lines elsewhere."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._in_place = stream.isatty()
+        self._width = 0
+
+    def show(self, text: str) -> None:
+        """Show what is being measured."""
+        self._stream.write(f"\r{text.ljust(self._width)}" if self._in_place else f"{text}\n")
+        self._stream.flush()
+        self._width = len(text)
+
+    def end(self) -> None:
+        """Clear the line."""
+        if self._in_place and self._width:
+            self._stream.write(f"\r{' ' * self._width}\r")
+            self._stream.flush()
+
+
+def _cells(options: argparse.Namespace) -> "list[Cell]":
+    from rlmesh.bench.cells import IN_PROCESS, LANES, TRANSPORTS, carriers, cells
+
+    lanes = cast("list[Lane]", _known("--lanes", options.lanes, LANES))
+    named = options.transports or TRANSPORTS
+    if options.target is not None and is_address(options.target):
+        named = ["unix" if options.target.startswith("unix:") else "tcp"]
+    transports = cast("list[Transport]", _known("--transports", named, TRANSPORTS))
+    ways = carriers(lanes, transports)
+    return cells(_subjects(options), [IN_PROCESS, *ways], options.clients)
+
+
+def _subjects(options: argparse.Namespace) -> "list[Subject]":
+    from rlmesh.bench.cells import Subject
+    from rlmesh.bench.reference import REFERENCES, reference
+
+    if options.target is not None:
+        if options.envs:
+            raise ConfigurationError("--envs is given beside a target", hint="Give one of them.")
+        steps = options.steps or TARGET_STEPS
+        if is_address(options.target):
+            return [Subject(options.target, steps, address=options.target)]
+        return [Subject(options.target, steps, source=options.target)]
+    if options.envs:
+        chosen = [reference(name) for name in options.envs]
+    else:
+        chosen = [one for one in REFERENCES.values() if one.is_installed]
+    return [Subject(one.name, options.steps or one.steps, source=one.source) for one in chosen]
+
+
+def _known(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
+    for name in given:
+        if name not in known:
+            raise ConfigurationError(
+                f"{option} has no {name!r}", hint=f"There are {', '.join(known)}."
+            )
+    return list(dict.fromkeys(given))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(
+            f"--json {str(path)!r} cannot be written: {error.strerror or error}"
+        ) from error
+
+
+def _names(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError(f"{text!r} names nothing")
+    return names
+
+
+def _count(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of at least 1")
+    return number
+
+
+def _counts(text: str) -> list[int]:
+    return sorted({_count(part) for part in text.split(",")})
