@@ -23,6 +23,7 @@ from rlcore import (
 )
 
 from rlmesh.client.dialling import Destination, Dialled, dial
+from rlmesh.client.strict_dtypes import strictly
 from rlmesh.codec import Backend, compile_codec
 from rlmesh.protocol.faults import Occasion, error_of
 from rlmesh.protocol.identifiers import time_ordered_id
@@ -64,7 +65,12 @@ class EnvLink:
     """
 
     def __init__(
-        self, destination: Destination, backend: Backend, *, request_seconds: float | None
+        self,
+        destination: Destination,
+        backend: Backend,
+        *,
+        request_seconds: float | None,
+        strict_dtypes: bool = False,
     ) -> None:
         dialled = dial(destination)
         self.wires = Wires(dialled)
@@ -74,7 +80,8 @@ class EnvLink:
         self._seconds = request_seconds
         self._timeout_ms = 0 if request_seconds is None else max(1, int(request_seconds * MS))
         contract = dialled.contract
-        self._encode = compile_codec(contract.action_space, backend=backend, strict_nan=True).encode
+        encode = compile_codec(contract.action_space, backend=backend, strict_nan=True).encode
+        self._encode = strictly(contract.action_space, encode) if strict_dtypes else encode
         self._observations = compile_codec(contract.observation_space, backend=backend)
         self._decode = self._observations.decode
         self._turn = threading.Lock()

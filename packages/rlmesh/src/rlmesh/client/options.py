@@ -36,6 +36,8 @@ class ConnectOptions(TypedDict, total=False):
             CA, or a `ClientTls`; False for no TLS.
         expected_digest: the contract digest that the environment must have.
         workflow_edition: the edition that the caller was written for.
+        strict_dtypes: refuse actions whose element types are not exactly the declared ones; by
+            default what loses nothing is cast.
     """
 
     host: str | None
@@ -50,6 +52,7 @@ class ConnectOptions(TypedDict, total=False):
     tls: TlsOption
     expected_digest: str | None
     workflow_edition: str | None
+    strict_dtypes: bool
 
 
 def open_link(address: object, options: ConnectOptions, backend: Backend) -> EnvLink:
@@ -80,7 +83,12 @@ def open_link(address: object, options: ConnectOptions, backend: Backend) -> Env
     request_seconds = checked_seconds(
         "request_timeout_seconds", options.get("request_timeout_seconds", REQUEST_SECONDS)
     )
-    return EnvLink(destination, backend, request_seconds=request_seconds)
+    return EnvLink(
+        destination,
+        backend,
+        request_seconds=request_seconds,
+        strict_dtypes=options.get("strict_dtypes", False),
+    )
 
 
 def _check_names(options: Mapping[str, object]) -> None:
