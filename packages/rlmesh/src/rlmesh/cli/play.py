@@ -28,7 +28,7 @@ def add_run(add: AddParser) -> None:
         "env", help="an address (tcp://…, rleaas://NAME@3), a gymnasium id, or MODULE:ATTRIBUTE"
     )
     parser.add_argument("--episodes", type=int, help="how many episodes (1)")
-    parser.add_argument("--seeds", type=_seeds, help="FIRST:LAST (LAST excluded), or 1,2,3")
+    parser.add_argument("--seeds", type=seeds_in, help="FIRST:LAST (LAST excluded), or 1,2,3")
     parser.add_argument("--seed", type=int, default=0, help="without --seeds, the first seed (0)")
     parser.add_argument("--max-steps", type=int, help="cut episodes off after so many steps")
     parser.add_argument("--success-threshold", type=float, help="reward that counts as success")
@@ -47,7 +47,7 @@ def run_command(options: argparse.Namespace) -> int:
     from rlmesh.runs.run import run
 
     if options.output is not None:
-        _check_output(options.output)
+        check_writable(options.output)
     model, env = model_from(options.model, native=options.native), env_from(options.env)
     if options.wait and isinstance(env, str):
         _wait_for(env, options.wait)
@@ -146,17 +146,23 @@ def _wait_for(address: str, seconds: float) -> None:
     RemoteEnv(address, wait_for_server_seconds=seconds).close()
 
 
-def _check_output(path: Path) -> None:
+def check_writable(path: Path, option: str = "--output") -> None:
+    """Do nothing for a file that can be written.
+
+    Raises:
+        ConfigurationError: it cannot.
+    """
     if path.is_dir():
-        raise _unwritable(path, "it is a folder")
+        raise unwritable(path, "it is a folder", option)
     if not path.parent.is_dir():
-        raise _unwritable(path, f"there is no folder {str(path.parent)!r}")
+        raise unwritable(path, f"there is no folder {str(path.parent)!r}", option)
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise _unwritable(path, "permission denied")
+        raise unwritable(path, "permission denied", option)
 
 
-def _unwritable(path: Path, reason: str) -> ConfigurationError:
-    return ConfigurationError(f"--output {str(path)!r} cannot be written: {reason}")
+def unwritable(path: Path, reason: str, option: str = "--output") -> ConfigurationError:
+    """Return the error about a file that an option names."""
+    return ConfigurationError(f"{option} {str(path)!r} cannot be written: {reason}")
 
 
 def _report(result: "RunResult", options: argparse.Namespace) -> None:
@@ -169,7 +175,7 @@ def _report(result: "RunResult", options: argparse.Namespace) -> None:
         try:
             options.output.write_text(result.to_json() + "\n", encoding="utf-8")
         except OSError as error:
-            raise _unwritable(options.output, error.strerror or str(error)) from error
+            raise unwritable(options.output, error.strerror or str(error)) from error
 
 
 def _print(result: "RunResult") -> None:
@@ -181,7 +187,8 @@ def _print(result: "RunResult") -> None:
     print(result)
 
 
-def _seeds(text: str) -> list[int]:
+def seeds_in(text: str) -> list[int]:
+    """Return the seeds that an option names: FIRST:LAST, or 1,2,3."""
     try:
         if ":" in text:
             first, last = text.split(":")

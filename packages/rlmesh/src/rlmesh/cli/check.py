@@ -1,0 +1,149 @@
+"""`rlmesh check TARGET …`: does an environment keep its promises?"""
+
+import argparse
+import faulthandler
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rlcore import ConfigurationError, Error
+
+from rlmesh.cli.look import AddParser, add_wait, positive_seconds
+from rlmesh.cli.play import check_writable, seeds_in, unwritable
+
+if TYPE_CHECKING:
+    from rlmesh.conformance import Report
+
+CONFORMS, FAILED, NOT_CHECKED = 0, 1, 2
+STDOUT = "-"
+# Beyond the patience with one call, before a call that no thread can interrupt ends the command.
+GRACE_SECONDS = 60.0
+
+
+def add_check(add: AddParser) -> None:
+    """Add `rlmesh check`."""
+    parser = add(
+        "check",
+        help="check whether environments keep their promises",
+        description="Play an environment with seeded random actions, several times over, and judge "
+        "what comes back. What fails breaks the Gymnasium interface or what the environment "
+        "declares; what is noted is legal and worth knowing.",
+        epilog="Exit code: 0 all conform, 1 one does not, 2 wrong usage, or one could not be "
+        "reached or made. --list prints the names of the checks.",
+    )
+    parser.add_argument(
+        "targets",
+        metavar="TARGET",
+        nargs="*",
+        help="an address (tcp://…, unix://…, rleaas://NAME@3), MODULE:ATTRIBUTE, or a gymnasium id",
+    )
+    parser.add_argument("--seeds", type=seeds_in, help="FIRST:LAST (LAST excluded), or 1,2,3 (0:3)")
+    parser.add_argument("--steps", type=int, default=200, help="steps of each play (200)")
+    parser.add_argument(
+        "--timeout", type=positive_seconds, default=30.0, help="seconds that one call may take (30)"
+    )
+    add_wait(parser)
+    parser.add_argument("--only", action="append", default=[], help="checks to perform: NAME[,…]")
+    parser.add_argument("--skip", action="append", default=[], help="checks to leave out: NAME[,…]")
+    parser.add_argument("--strict", action="store_true", help="what is noted counts as failed")
+    parser.add_argument("--json", metavar="FILE", help="write the reports as JSON; - for stdout")
+    parser.add_argument("--list", action="store_true", help="print the checks, and check nothing")
+    parser.set_defaults(command=check_command)
+
+
+def check_command(options: argparse.Namespace) -> int:
+    """Check the targets one after another, print their reports, and return the exit code."""
+    from rlmesh.conformance import CHECKS
+    from rlmesh.conformance.catalogue import selected
+
+    if options.list:
+        width = max(map(len, CHECKS))
+        print("\n".join(f"{name.ljust(width)}  {one.promise}" for name, one in CHECKS.items()))
+        return CONFORMS
+    try:
+        if not options.targets:
+            raise ConfigurationError("there is no TARGET", hint="Name an environment.")
+        only, skip = _names(options.only), _names(options.skip)
+        selected(only, skip)
+        if options.json not in (None, STDOUT):
+            check_writable(Path(options.json), "--json")
+    except Error as error:
+        return _not_checked(error)
+    codes, reports = [CONFORMS], list["Report"]()
+    for target in options.targets:
+        try:
+            report = _check(target, options, only, skip)
+        except Error as error:
+            codes.append(_not_checked(error))
+            continue
+        reports.append(report)
+        codes.append(CONFORMS if report.conforms(strict=options.strict) else FAILED)
+        if options.json != STDOUT:
+            _print(report)
+    try:
+        _write(reports, options.json)
+    except OSError as error:
+        codes.append(_not_checked(unwritable(Path(str(options.json)), str(error), "--json")))
+    return max(codes)
+
+
+def _check(target: str, options: argparse.Namespace, only: list[str], skip: list[str]) -> "Report":
+    from rlmesh.conformance import check
+    from rlmesh.conformance.run import SEEDS
+
+    def still_here() -> None:
+        # A call that holds the interpreter stops even our own waiting; this timer is none of its.
+        faulthandler.dump_traceback_later(options.timeout + GRACE_SECONDS, exit=True)
+
+    watched = _can_watch()
+    try:
+        return check(
+            target,
+            seeds=options.seeds or SEEDS,
+            steps=options.steps,
+            timeout=options.timeout,
+            only=only,
+            skip=skip,
+            wait_for_server_seconds=options.wait,
+            on_glance=still_here if watched else lambda: None,
+        )
+    finally:
+        if watched:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def _can_watch() -> bool:
+    """Tell whether there is a standard error to which a traceback could be written."""
+    try:
+        os.fstat(sys.stderr.fileno())
+    except (AttributeError, OSError, ValueError):
+        return False
+    return True
+
+
+def _print(report: "Report") -> None:
+    from rlmesh.cli.check_table import Look, table
+
+    print(table(report, Look.of(sys.stdout)))
+
+
+def _write(reports: "list[Report]", where: str | None) -> None:
+    if where is None:
+        return
+    text = json.dumps({"reports": [report.to_dict() for report in reports]}, indent=2)
+    if where == STDOUT:
+        print(text)
+        return
+    Path(where).write_text(text + "\n", encoding="utf-8")
+
+
+def _names(given: list[str]) -> list[str]:
+    return [name for part in given for name in part.replace(" ", "").split(",") if name]
+
+
+def _not_checked(error: Error) -> int:
+    text = " ".join(str(error).split()).replace("wait_for_server_seconds=", "--wait SECONDS")
+    print(f"error: {text}", file=sys.stderr)
+    return NOT_CHECKED

@@ -1,0 +1,276 @@
+"""What is seen of an environment in one life, from making it to closing it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from rlcore import Error
+
+from rlmesh.codec import NUMPY, Codec, compile_codec
+from rlmesh.conformance.answers import Outcome, judged_reset, judged_step
+from rlmesh.conformance.containment import AnySpace
+from rlmesh.conformance.face import Face, face_of
+from rlmesh.conformance.keeper import Keeper, Pending
+from rlmesh.conformance.recording import Recorder, Recording
+from rlmesh.conformance.stage import Raised, Stage
+from rlmesh.conformance.subject import Env, Subject
+from rlmesh.conformance.values import digest
+from rlmesh.conformance.verdicts import Place
+from rlmesh.specs import EnvContract, contract_of
+
+SHORT = 20  # steps, where a few tell as much as many
+
+Closings: TypeAlias = list[str | None]
+"""What each close raised, or None."""
+
+
+class Life:
+    """An environment that was made, in the hands of a keeper of its own."""
+
+    def __init__(self, subject: Subject, keeper: Keeper, **kwargs: object) -> None:
+        self.keeper = keeper
+        self._subject = subject
+
+        def make() -> tuple[Env, Face]:
+            keeper.pulse.beat("making the environment", subject.patience)
+            env = subject.make(**kwargs)
+            keeper.pulse.beat("reading its spaces and metadata")
+            return env, face_of(env)
+
+        env, self.face = keeper.ask(make)
+        self.stage = Stage(env, keeper.pulse)
+
+    def play(self, seed: int, steps: int, *, attentive: bool = False) -> Recording:
+        """Return a recording of so many steps."""
+        recorder = Recorder(self.stage, self.face, attentive=attentive)
+        return self.keeper.ask(lambda: recorder.play(seed, steps))
+
+    def begin(self, seed: int, steps: int) -> Pending[Recording]:
+        """Begin a recording of so many steps, and do not wait for it."""
+        recorder = Recorder(self.stage, self.face)
+        return self.keeper.submit(lambda: recorder.play(seed, steps))
+
+    def close(self) -> str | None:
+        """Close the environment, unless it is the caller's; return what that raised, or None."""
+        if self._subject.borrowed:
+            return None
+        env = self.stage.env
+        try:
+            self.keeper.ask(lambda: self.stage.call("close()", env.close))
+        except Raised as raised:
+            return str(raised)
+        return None
+
+
+@dataclass(slots=True)
+class First:
+    """What the first life shows; what was not reached is None."""
+
+    face: Face | None = None
+    contract: EnvContract | Error | None = None
+    recordings: dict[int, Recording] = field(default_factory=dict[int, Recording])
+    generator_seeds: dict[int, object] = field(default_factory=dict[int, object])
+    again: Recording | None = None
+    unseeded: list[bytes] | Raised | None = None
+    with_options: bytes | Raised | None = None
+    traffic: list[str] | None = None
+    closings: Closings | None = None
+
+
+@dataclass(slots=True)
+class AfterEnd:
+    """What came of a step after the end of an episode, and of the next seeded reset."""
+
+    place: Place
+    answer: Outcome | Raised
+    again: bytes | Raised
+
+
+@dataclass(slots=True)
+class Illegal:
+    """What came of an action outside the action space, and of the next seeded reset."""
+
+    action: object
+    answer: Outcome | Raised
+    again: bytes | Raised
+
+
+@dataclass(slots=True)
+class Second:
+    """What the second life shows; what was not reached is None."""
+
+    unmade: Error | None = None
+    digest: str | None = None
+    recording: Recording | None = None
+    after_end: AfterEnd | None = None
+    illegal: Illegal | None = None
+    frames: list[object] | Raised | None = None
+
+
+def live_first(life: Life, seen: First, seeds: tuple[int, ...], steps: int) -> None:
+    """Fill in what the first life shows, in an order that keeps what comes before a hang."""
+    seen.face = life.face
+    ask, stage, first = life.keeper.ask, life.stage, seeds[0]
+    seen.contract = ask(lambda: _contract(stage))
+    for seed in seeds:
+        seen.recordings[seed] = life.play(seed, steps, attentive=True)
+        seen.generator_seeds[seed] = ask(lambda: _generator_seed(stage))
+    seen.again = life.play(first, steps)
+    seen.with_options = ask(lambda: _first_observation(stage, first, options={}))
+    seen.unseeded = ask(lambda: _unseeded(stage, first))
+    contract = seen.contract
+    if isinstance(contract, EnvContract) and hasattr(stage.env, "env_contract"):
+        seen.traffic = ask(lambda: _traffic(life, contract, first))
+    seen.closings = [life.close(), life.close()]
+
+
+def live_second(life: Life, seen: Second, first: First, seed: int, steps: int) -> None:
+    """Fill in what the second life shows, likewise; what may harm the environment comes last."""
+    contract = life.keeper.ask(lambda: _contract(life.stage))
+    seen.digest = contract.digest if isinstance(contract, EnvContract) else None
+    seen.recording = life.play(seed, steps)
+    if life.face.render_mode is not None:
+        seen.frames = life.keeper.ask(lambda: frames_of(life, seed))
+    ends = [recording.first_end for recording in first.recordings.values()]
+    place = next((end for end in ends if end is not None), None)
+    if place is not None and life.face.lanes is None:
+        seen.after_end = life.keeper.ask(lambda: _after_end(life, place, seed))
+    action = illegal_action(life.face.action_space)
+    if action is not None:
+        seen.illegal = life.keeper.ask(lambda: _illegal(life, action, seed))
+    life.close()
+
+
+def frames_of(life: Life, seed: int) -> list[object] | Raised:
+    """Return what render gives after a reset and after a step."""
+    stage = life.stage
+    try:
+        stage.reset(seed=seed)
+        frames: list[object] = [stage.call("render() after reset", stage.env.render)]
+        stage.step(next(life.face.actions(0)), "step 1")
+        frames.append(stage.call("render() after step 1", stage.env.render))
+    except Raised as raised:
+        return raised
+    return frames
+
+
+def illegal_action(space: AnySpace) -> object | None:
+    """Return an action outside a space, or None where none is known."""
+    kinds = {base.__name__ for base in type(space).__mro__}
+    if "Discrete" in kinds:
+        return int(space.start) + int(space.n)
+    if kinds & {"Box", "MultiBinary", "MultiDiscrete"}:
+        sample = np.asarray(copy.deepcopy(space).sample())
+        return np.zeros((*sample.shape, 3), sample.dtype)
+    if "Dict" in kinds:
+        return {}
+    if kinds & {"Tuple", "Text"}:
+        return -1
+    return None
+
+
+def _contract(stage: Stage) -> EnvContract | Error:
+    try:
+        return stage.call("reading the contract", lambda: contract_of(stage.env))
+    except Raised as raised:
+        if isinstance(raised.error, Error):
+            return raised.error
+        return Error(str(raised))
+
+
+def _generator_seed(stage: Stage) -> object:
+    inner = getattr(stage.env, "unwrapped", None)
+    return getattr(inner, "np_random_seed", None)
+
+
+def _first_observation(stage: Stage, seed: int, **arguments: object) -> bytes | Raised:
+    try:
+        return digest(judged_reset(stage.reset(seed=seed, **arguments)).observation)
+    except Raised as raised:
+        return raised
+
+
+def _unseeded(stage: Stage, seed: int) -> list[bytes] | Raised:
+    """Return the first observations of resets without a seed, after seeded ones: two of each."""
+    seen: list[bytes] = []
+    try:
+        for _ in range(2):
+            stage.reset(seed=seed)
+            answers = [stage.reset() for _ in range(2)]
+            seen += [digest(judged_reset(answer).observation) for answer in answers]
+    except Raised as raised:
+        return raised
+    return seen
+
+
+def _after_end(life: Life, place: Place, seed: int) -> AfterEnd:
+    stage, answer = life.stage, None
+    try:
+        actions = life.face.actions(place.action_seed)
+        stage.reset(seed=place.seed)
+        for step in range(place.step):
+            stage.step(next(actions), f"step {step + 1}")
+        answer = judged_step(stage.step(next(actions), "a step after the end"), life.face.lanes)
+    except Raised as raised:
+        return AfterEnd(place, raised, _first_observation(stage, seed))
+    return AfterEnd(place, answer, _first_observation(stage, seed))
+
+
+def _illegal(life: Life, action: object, seed: int) -> Illegal:
+    stage = life.stage
+    try:
+        stage.reset(seed=seed)
+        answer = judged_step(stage.step(action, "a step with an illegal action"), life.face.lanes)
+    except Raised as raised:
+        return Illegal(action, raised, _first_observation(stage, seed))
+    return Illegal(action, answer, _first_observation(stage, seed))
+
+
+def _traffic(life: Life, contract: EnvContract, seed: int) -> list[str]:
+    """Return which values do not survive the codec of the contract, of a few steps."""
+    several = life.face.lanes is not None
+    if several:
+        return []
+    seen = compile_codec(contract.observation_space, backend=NUMPY)
+    given = compile_codec(contract.action_space, backend=NUMPY)
+    lost: list[str] = []
+    try:
+        actions = life.face.actions(0)
+        observation = judged_reset(life.stage.reset(seed=seed)).observation
+        _survives("the observation of the reset", observation, seen, lost)
+        for step in range(1, SHORT + 1):
+            action = next(actions)
+            _survives(f"the action of step {step}", action, given, lost)
+            outcome = judged_step(life.stage.step(action, f"step {step}"), None)
+            _survives(f"the observation of step {step}", outcome.observation, seen, lost)
+            if outcome.terminated or outcome.truncated:
+                break
+    except Raised:
+        pass  # `plays` tells; what was seen before it counts
+    return lost
+
+
+def _survives(what: str, value: object, codec: Codec, lost: list[str]) -> None:
+    back = codec.decode(codec.encode(value))
+    if digest(_numbers(back)) != digest(_numbers(value)):
+        lost.append(f"{what} was {value!r} and came back as {back!r}")
+
+
+def _numbers(value: object) -> object:
+    """Return a value with scalars of NumPy as Python's: the wire keeps numbers, not their types."""
+    match value:
+        case np.generic():
+            return cast("Any", value).item()  # Any: by element type
+        case np.ndarray() if cast("Any", value).shape == ():  # Any: whatever it holds
+            return cast("Any", value).item()
+        case Mapping():
+            entries = cast("Mapping[str, object]", value)
+            return {key: _numbers(child) for key, child in entries.items()}
+        case tuple():
+            return tuple(_numbers(child) for child in cast("tuple[object, ...]", value))
+        case _:
+            return value

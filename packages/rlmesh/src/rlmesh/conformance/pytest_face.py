@@ -1,0 +1,70 @@
+"""The checks as tests of pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import pytest
+
+from rlmesh.conformance.catalogue import CHECKS
+from rlmesh.conformance.run import SEEDS, STEPS, TIMEOUT, check
+from rlmesh.conformance.verdicts import Report, Verdict
+
+
+class EnvConformance:
+    """Tests of one environment: subclass it as `Test…`, and name the environment or make it.
+
+    ```python
+    from rlmesh.conformance import EnvConformance
+
+    class TestMyEnv(EnvConformance):
+        target = "my_package.envs:MyEnv"
+    ```
+
+    Each check is one test, `test_conforms[seed_honoured]` for example. The environment is played
+    once for all of them.
+
+    Attributes:
+        target: what `rlmesh.conformance.check` takes; or override `make`.
+        seeds: of the plays.
+        steps: of each play.
+        timeout: how many seconds one call may take.
+        strict: whether what is noted fails as well.
+        skip: the names of checks to leave out.
+    """
+
+    target: ClassVar[object] = None
+    seeds: ClassVar[Sequence[int]] = SEEDS
+    steps: ClassVar[int] = STEPS
+    timeout: ClassVar[float] = TIMEOUT
+    strict: ClassVar[bool] = False
+    skip: ClassVar[Sequence[str]] = ()
+
+    def make(self) -> object:
+        """Return a new environment; called where there is no `target`."""
+        raise NotImplementedError(f"{type(self).__name__} needs a target, or a make()")
+
+    @pytest.fixture(scope="class")
+    def conformance_report(self) -> Report:
+        """The report about the environment."""
+        return check(
+            self.make if self.target is None else self.target,
+            seeds=self.seeds,
+            steps=self.steps,
+            timeout=self.timeout,
+            skip=self.skip,
+        )
+
+    @pytest.mark.parametrize("name", CHECKS)
+    def test_conforms(self, name: str, conformance_report: Report) -> None:
+        """The environment passes the check."""
+        findings = [finding for finding in conformance_report if finding.name == name]
+        if not findings:
+            why = "left out by `skip`" if name in self.skip else "not about such an environment"
+            pytest.skip(f"{name}: {why}")
+        finding = findings[0]
+        if finding.verdict is Verdict.SKIPPED:
+            pytest.skip(str(finding))
+        bad = (Verdict.FAILED, Verdict.NOTED) if self.strict else (Verdict.FAILED,)
+        assert finding.verdict not in bad, str(finding)

@@ -1,0 +1,125 @@
+"""Checks an environment, and reports."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from rlcore import ConfigurationError
+
+from rlmesh.conformance.catalogue import CHECKS, Check, selected
+from rlmesh.conformance.evidence import Evidence, Unseen
+from rlmesh.conformance.subject import subject_of
+from rlmesh.conformance.verdicts import Finding, Report, skipped
+from rlmesh.specs import UNKNOWN_ID, EnvContract
+
+SEEDS: Final = (0, 1, 2)
+STEPS: Final = 200
+TIMEOUT: Final = 30.0
+
+
+def check(
+    target: object,
+    *,
+    seeds: Sequence[int] = SEEDS,
+    steps: int = STEPS,
+    timeout: float = TIMEOUT,
+    only: Iterable[str] = (),
+    skip: Iterable[str] = (),
+    wait_for_server_seconds: float = 0.0,
+    on_glance: Callable[[], None] = lambda: None,
+) -> Report:
+    """Check whether an environment keeps the promises of the Gymnasium interface.
+
+    It is played with seeded samples of its action space, several times over, in one instance after
+    another, in threads, in another process, and, where it is served, over the wire. While it is
+    checked, warnings are caught: they become the finding `warnings`.
+
+    Args:
+        target: an address (`tcp://`, `unix://`, `rleaas://`), an `Endpoint` or a server; a
+            gymnasium id; `module:attribute`; a factory; or an environment, which is not closed.
+        seeds: of the plays.
+        steps: of each play.
+        timeout: how many seconds one call may take; what takes longer fails `in_time`.
+        only: the names of the checks to perform; empty: all.
+        skip: the names of checks to leave out.
+        wait_for_server_seconds: how long to wait for a served environment to come up.
+        on_glance: called several times a second while a call is waited for.
+
+    Returns:
+        One finding for each check that is about such an environment.
+
+    Raises:
+        ConfigurationError: the target means nothing, or an argument makes no sense.
+        EnvironmentException: the environment cannot be made.
+        TransportError: nothing answers at the address.
+    """
+    names = selected(only, skip)
+    numbers = _checked(seeds, steps, timeout)
+    began = time.monotonic()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        evidence = Evidence(
+            subject_of(target, seconds=timeout, wait=wait_for_server_seconds),
+            seeds=numbers,
+            steps=steps,
+            seconds=timeout,
+            on_glance=on_glance,
+            caught=caught,
+        )
+        _ = evidence.first  # what cannot be had at all is no finding
+        findings = [
+            _finding(CHECKS[name], evidence).named(name)
+            for name in names
+            if _is_about(CHECKS[name], evidence)
+        ]
+    contract = evidence.first.contract
+    known = contract if isinstance(contract, EnvContract) else None
+    name = evidence.subject.name
+    return Report(
+        target=name,
+        environment=known.id if known is not None and known.id != UNKNOWN_ID else name,
+        digest=None if known is None else known.digest,
+        seeds=numbers,
+        steps=steps,
+        seconds=round(time.monotonic() - began, 3),
+        findings=tuple(findings),
+    )
+
+
+def _finding(check: Check, evidence: Evidence) -> Finding:
+    try:
+        return check.judge(evidence)
+    except Unseen as reason:
+        return skipped(str(reason))
+
+
+def _is_about(check: Check, evidence: Evidence) -> bool:
+    served = evidence.subject.address is not None
+    face = evidence.first.face
+    match check.kind:
+        case "all":
+            return True
+        case "lanes":
+            return face is not None and face.lanes is not None
+        case "served":
+            return served
+        case "local":
+            return not served
+
+
+def _checked(seeds: Sequence[int], steps: int, timeout: float) -> tuple[int, ...]:
+    numbers = tuple(seeds)
+    if not numbers or any(not 0 <= seed < 2**31 for seed in numbers):
+        raise ConfigurationError(
+            f"the seeds are {list(numbers)}", hint="Give one at least, each from 0 to 2**31 - 1."
+        )
+    if len(set(numbers)) < len(numbers):
+        raise ConfigurationError(f"the seeds {list(numbers)} repeat", hint="Give each seed once.")
+    if steps < 1:
+        raise ConfigurationError(f"steps is {steps!r}", hint="Play one step at least.")
+    if not timeout > 0:
+        raise ConfigurationError(f"timeout is {timeout!r}", hint="Give more than 0 seconds.")
+    return numbers

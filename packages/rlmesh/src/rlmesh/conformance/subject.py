@@ -1,0 +1,136 @@
+"""What is checked: a served environment, one that can be made, or one that is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, cast
+
+from rlcore import ConfigurationError, Endpoint
+
+from rlmesh.server.environments import make_env
+from rlmesh.server.sources import GYM, PYTHON, load_factory, look_here
+
+Env: TypeAlias = Any  # whatever has reset and step: gymnasium's, or the user's own class
+
+_HOST_AND_PORT = re.compile(r"^\[?[\w.-]*[\w:.-]*\]?:\d+$")
+# A client gives up first, so that its own words about a server that hangs are heard.
+HEAD_START = 0.9
+DIAL_SECONDS = 10.0
+
+
+class NoTarget(ConfigurationError, TypeError):
+    """What was given to check is no environment, and names or makes none."""
+
+    default_code = "not_an_environment"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An environment to check.
+
+    Attributes:
+        name: how it was named.
+        source: what another process can make it from; None where only this one can.
+        address: where it is served; None for one in this process.
+        borrowed: whether it is the caller's own instance, which is not to be closed.
+        patience: how many seconds longer than a call it may take to make.
+    """
+
+    name: str
+    _make: Callable[[dict[str, object]], Env] = field(repr=False)
+    source: str | None = None
+    address: object | None = None
+    borrowed: bool = False
+    patience: float = 0.0
+
+    @property
+    def is_gymnasium_id(self) -> bool:
+        """Whether it is made by `gymnasium.make`, which takes a render mode."""
+        return self.source is not None and not _is_module(self.source)
+
+    def make(self, **kwargs: object) -> Env:
+        """Return an environment: a new one, a new client, or the borrowed one.
+
+        Raises:
+            Error: it cannot be made, or nothing answers at the address.
+        """
+        return self._make(kwargs)
+
+
+def subject_of(target: object, *, seconds: float, wait: float = 0.0) -> Subject:
+    """Return what a target means.
+
+    Args:
+        target: an address (`tcp://`, `unix://`, `rleaas://`), an `rlcore.Endpoint`, or a server; a
+            gymnasium id; `module:attribute`; a factory; or an environment.
+        seconds: how long a call on a served environment may take.
+        wait: how long to wait for its server to come up.
+
+    Raises:
+        ConfigurationError: it means nothing.
+        MissingDependencyError: it is a gymnasium id, and gymnasium is not installed.
+    """
+    if isinstance(target, Subject):
+        return target
+    if isinstance(target, str):
+        return _named(target.strip(), seconds, wait)
+    if isinstance(target, Endpoint):
+        return _served(target, str(target.address), seconds, wait)
+    if not isinstance(target, type) and _has(target, "reset") and _has(target, "step"):
+        return _borrowed(target)
+    if isinstance(getattr(target, "address", None), str):
+        return _served(target, str(getattr(target, "address", "")), seconds, wait)
+    make = getattr(target, "make", None)
+    if callable(make) and not isinstance(target, type):
+        return _made_by(cast("Callable[[], object]", make), type(target).__name__)
+    if callable(target):
+        return _made_by(cast("Callable[[], object]", target), _name_of(target))
+    raise NoTarget(
+        f"{target!r} is no environment",
+        hint="Give an address, a gymnasium id, module:attribute, a factory, or an environment.",
+    )
+
+
+def _named(text: str, seconds: float, wait: float) -> Subject:
+    if not text:
+        raise ConfigurationError("the target is empty", hint="Name an environment.")
+    if ("://" in text and not text.startswith((GYM, PYTHON))) or _HOST_AND_PORT.match(text):
+        return _served(text, text, seconds, wait)
+    look_here()
+    load_factory(text)  # whatever is wrong with the name is said now
+
+    def make(kwargs: dict[str, object]) -> Env:
+        return make_env(load_factory(text, kwargs))
+
+    return Subject(text, make, source=text)
+
+
+def _served(address: object, name: str, seconds: float, wait: float) -> Subject:
+    def make(kwargs: dict[str, object]) -> Env:
+        from rlmesh.conformance.dialling import dial
+
+        return dial(address, seconds=seconds * HEAD_START, dial_seconds=DIAL_SECONDS, wait=wait)
+
+    return Subject(name, make, address=address, patience=wait + DIAL_SECONDS)
+
+
+def _borrowed(env: Env) -> Subject:
+    return Subject(type(env).__name__, lambda kwargs: env, borrowed=True)
+
+
+def _made_by(factory: Callable[[], object], name: str) -> Subject:
+    return Subject(name, lambda kwargs: make_env(factory))
+
+
+def _is_module(source: str) -> bool:
+    return not source.startswith(GYM) and (source.startswith(PYTHON) or ":" in source)
+
+
+def _has(target: object, name: str) -> bool:
+    return callable(getattr(target, name, None))
+
+
+def _name_of(target: object) -> str:
+    return str(getattr(target, "__qualname__", None) or type(target).__name__)
