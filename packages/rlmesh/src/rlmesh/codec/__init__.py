@@ -1,5 +1,6 @@
 """Values and metadata as they travel."""
 
+from rlmesh.codec import nested as nested  # registers the bodies of the nested spaces
 from rlmesh.codec.batch import BatchCodec, compile_batch_codec
 from rlmesh.codec.codec import Codec, compile_codec
 from rlmesh.codec.metadata import (

@@ -38,11 +38,11 @@ class BatchCodec:
 
     __slots__ = ("_columns", "_root", "backend", "fixed_sizes", "leaf_count", "space")
 
-    def __init__(self, space: Space, backend: Backend, strict_nan: bool) -> None:
+    def __init__(self, space: Space, backend: Backend, strict_nan: bool, path: str = "$") -> None:
         self.space: Final = space
         self.backend: Final = backend
         self._columns: list[Column] = []
-        self._root = self._compile(space, "$", strict_nan)
+        self._root = self._compile(space, path, strict_nan)
         self.leaf_count: Final = len(self._columns)
         self.fixed_sizes: Final = sizes_of(column.size for column in self._columns)
 

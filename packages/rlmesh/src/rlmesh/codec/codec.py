@@ -44,11 +44,11 @@ class Codec:
         "space",
     )
 
-    def __init__(self, space: Space, backend: Backend, strict_nan: bool) -> None:
+    def __init__(self, space: Space, backend: Backend, strict_nan: bool, path: str = "$") -> None:
         self.space: Final = space
         self.backend: Final = backend
         self._leaves: list[Leaf] = []
-        self._put, self._take, self._own = self._compile(space, "$", strict_nan)
+        self._put, self._take, self._own = self._compile(space, path, strict_nan)
         self.leaf_count: Final = len(self._leaves)
         self.size_hint: Final = sum(leaf.usual for leaf in self._leaves)
         self.fixed_sizes: Final = sizes_of(leaf.size for leaf in self._leaves)

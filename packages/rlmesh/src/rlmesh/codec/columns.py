@@ -11,7 +11,7 @@ import numpy as np
 from rlcore import InvalidValueError
 
 from rlmesh.codec.bodies import compile_body
-from rlmesh.codec.leaves import SMALL, compile_leaf, view_of, wrong_length
+from rlmesh.codec.leaves import SMALL, Shift, compile_leaf, view_of, wrong_length
 from rlmesh.codec.slabs import read_slab, write_slab
 from rlmesh.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from rlmesh.spaces.coerce import as_anything, as_array, invalid, shown
@@ -70,20 +70,16 @@ def _(space: MultiBinary, path: str, backend: Backend, strict_nan: bool) -> Colu
 
 @compile_column.register
 def _(space: MultiDiscrete, path: str, backend: Backend, strict_nan: bool) -> Column:
-    dtype = DTYPES[space.dtype]
-    last = (space.start + (space.nvec - 1)).astype(dtype)
-    least = space.start.astype(dtype)
-    categories = _between(dtype.type(0), (space.nvec - 1).astype(dtype))
-    start = least if least.any() else None
-    return _ArrayColumn(
-        space, path, backend, strict_nan, _between(least, last), categories, start=start
-    )
+    dtype, wire = DTYPES[space.value_dtype], DTYPES[space.wire_dtype]
+    fits = _between(space.start.astype(dtype), (space.start + (space.nvec - 1)).astype(dtype))
+    categories = _between(wire.type(0), (space.nvec - 1).astype(wire))
+    return _ArrayColumn(space, path, backend, strict_nan, fits, categories, Shift.of(space))
 
 
 @compile_column.register
 def _(space: Discrete, path: str, backend: Backend, strict_nan: bool) -> Column:
     fits = _between(space.start, space.start + space.n - 1)
-    return _ArrayColumn(space, path, backend, strict_nan, fits, fits)
+    return _ArrayColumn(space, path, backend, strict_nan, fits, fits, Shift.of(space))
 
 
 class _ArrayColumn:
@@ -91,29 +87,29 @@ class _ArrayColumn:
 
     def __init__(
         self,
-        space: Space,
+        space: Box | Discrete | MultiBinary | MultiDiscrete,
         path: str,
         backend: Backend,
         strict_nan: bool,
         fits: _Fits,  # what may be written
         readable: _Fits,  # what may arrive
-        *,
-        start: Array | None = None,  # what is taken off before writing
+        shift: Shift | None = None,
     ) -> None:
-        self._space, self._path, self._strict_nan = space, path, strict_nan
-        self._dtype, self._shape = DTYPES[space.dtype], tuple(space.shape)
-        self._fits, self._readable, self._start = fits, readable, start
+        self._path, self._shape = path, tuple(space.shape)
+        self._dtype = DTYPES[space.value_dtype]
+        self._wire = self._dtype if shift is None else shift.wire
+        self._fits, self._readable, self._shift = fits, readable, shift
         self._backend, self._copied, self._owned = backend, backend.leaf, backend.owned
         self._numbers = isinstance(space, Discrete)
         self._flags = self._dtype.kind == "b" or isinstance(space, MultiBinary)
-        self._lane_size = self._dtype.itemsize * math.prod(self._shape)
+        self._lane_size = self._wire.itemsize * math.prod(self._shape)
         self.size: int | None = self._lane_size
         self._leaf = compile_leaf(space, path, backend, strict_nan)
 
     def write(self, value: Any, lanes: int) -> Buffer:
         array = self._array(value, lanes)
-        if self._start is not None:
-            array = array - self._start
+        if self._shift is not None:
+            array = self._shift.down(array)
         return array.tobytes() if array.nbytes <= SMALL else view_of(array)
 
     def read(self, content: Buffer, lanes: int) -> Any:
@@ -125,13 +121,13 @@ class _ArrayColumn:
         return self._made(array, fresh or (array.nbytes > SMALL and array.flags.aligned))
 
     def split(self, value: Any, lanes: int) -> list[Any]:
+        if type(value) is Tensor:
+            each = self.split(value.__array__(), lanes)
+            return each if self._numbers else [Tensor.over(lane) for lane in each]
         if len(value) != lanes:
             raise wrong_lanes(len(value), lanes, self._path)
         if self._numbers:
             return list(cast("list[Any]", value)) if isinstance(value, LISTS) else value.tolist()
-        if type(value) is Tensor:
-            array = value.__array__()
-            return [Tensor.over(array[lane, ...]) for lane in range(lanes)]
         if type(value) is np.ndarray and not self._shape:
             return [value[lane, ...] for lane in range(lanes)]
         return [value[lane] for lane in range(lanes)]
@@ -154,12 +150,10 @@ class _ArrayColumn:
             # Any byte but zero reads as one, as the protocol wants.
             flags: Array = np.asarray(np.ndarray(dims, DTYPES["uint8"], content) != 0)
             return flags.view(self._dtype), True
-        array: Array = np.ndarray(dims, self._dtype, content)
+        array: Array = np.ndarray(dims, self._wire, content)
         if not self._readable(array):
             self._refuse(content, lanes)
-        if self._start is not None:
-            return array + self._start, True
-        return array, False
+        return (array, False) if self._shift is None else (self._shift.up(array), True)
 
     def _array(self, value: Any, lanes: int) -> Array:
         """Return the values of so many lanes as one array.
@@ -170,7 +164,9 @@ class _ArrayColumn:
         dims = (lanes, *self._shape)
         if type(value) is np.ndarray and value.dtype == self._dtype and value.shape == dims:
             return value if self._fits(value) else self._one_by_one(value, lanes)
-        if type(value) is np.ndarray and value.dtype == object:
+        if type(value) is Tensor:
+            value = value.__array__()
+        elif type(value) is np.ndarray and value.dtype == object:
             value = value.tolist()
         try:
             given = len(value)
@@ -203,8 +199,8 @@ class _ArrayColumn:
     def _one_by_one(self, value: Any, lanes: int) -> Array:
         """Return lanes that are odd one by one, or raise the error about the first wrong one."""
         content = bytearray().join([self._one(value[lane], lane) for lane in range(lanes)])
-        array = np.frombuffer(content, self._dtype).reshape(lanes, *self._shape)
-        return array if self._start is None else array + self._start
+        array = np.frombuffer(content, self._wire).reshape(lanes, *self._shape)
+        return array if self._shift is None else self._shift.up(array)
 
     def _one(self, value: Any, lane: int) -> Buffer:
         try:

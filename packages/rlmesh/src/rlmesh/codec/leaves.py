@@ -126,7 +126,7 @@ def _flags_reader(
 
 @compile_leaf.register
 def _(space: Discrete, path: str, backend: Backend, strict_nan: bool) -> Leaf:
-    packed = struct.Struct(PACKED[space.dtype])
+    packed = struct.Struct(PACKED[space.wire_dtype])
     pack, unpack, size = packed.pack, packed.unpack, packed.size
     start, stop = space.start, space.start + space.n
 
@@ -151,7 +151,7 @@ def _(space: Discrete, path: str, backend: Backend, strict_nan: bool) -> Leaf:
 @compile_leaf.register
 def _(space: MultiBinary, path: str, backend: Backend, strict_nan: bool) -> Leaf:
     shape = tuple(space.shape)
-    read = _flags_reader(shape, DTYPES[space.dtype], path, backend)
+    read = _flags_reader(shape, DTYPES[space.value_dtype], path, backend)
 
     def write(value: Any) -> bytes:
         return space.array(value, path).tobytes()
@@ -161,23 +161,47 @@ def _(space: MultiBinary, path: str, backend: Backend, strict_nan: bool) -> Leaf
 
 @compile_leaf.register
 def _(space: MultiDiscrete, path: str, backend: Backend, strict_nan: bool) -> Leaf:
-    dtype, shape = DTYPES[space.dtype], tuple(space.shape)
+    wire, shape = DTYPES[space.wire_dtype], tuple(space.shape)
     copied, owned = backend.leaf, backend.owned
-    size = dtype.itemsize * math.prod(shape)
-    start = space.start.astype(dtype) if space.start.any() else None
-    categories = MultiDiscrete(space.nvec, space.dtype)
+    size = wire.itemsize * math.prod(shape)
+    shift = Shift.of(space)
+    categories = MultiDiscrete(space.nvec, space.wire_dtype)
 
     def write(value: Any) -> bytes:
         array = space.array(value, path)
-        return array.tobytes() if start is None else (array - start).tobytes()
+        return array.tobytes() if shift is None else shift.down(array).tobytes()
 
     def read(content: Buffer) -> Any:
         if len(content) != size:
             raise wrong_length(content, size, path)
-        array = categories.array(np.ndarray(shape, dtype, content), path)
-        return copied(array) if start is None else owned(np.asarray(array + start))
+        array = categories.array(np.ndarray(shape, wire, content), path)
+        return copied(array) if shift is None else owned(shift.up(array))
 
     return Leaf(size, size, write, read, read)
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """From values of an environment's own type and first value to what travels, and back."""
+
+    start: Array | np.int64  # 64 bits, like the sums: they wrap around, and back
+    values: np.dtype[Any]
+    wire: np.dtype[Any]
+
+    @staticmethod
+    def of(space: MultiDiscrete | Discrete) -> Shift | None:
+        """Return what a space needs, or None where values travel as they are."""
+        values, wire = DTYPES[space.value_dtype], DTYPES[space.wire_dtype]
+        start = np.int64(0) if isinstance(space, Discrete) else space.start
+        return Shift(start, values, wire) if start.any() or values != wire else None
+
+    def down(self, array: Array) -> Array:
+        """Return what travels for values."""
+        return np.asarray(array.astype(np.int64) - self.start).astype(self.wire)
+
+    def up(self, array: Array) -> Array:
+        """Return the values of what travelled."""
+        return np.asarray(array.astype(np.int64) + self.start).astype(self.values)
 
 
 def view_of(array: Array) -> Buffer:

@@ -57,3 +57,30 @@ def read_slab(content: Buffer, lanes: int, path: str) -> list[Buffer]:
         bodies.append(content[at : at + length])
         at += length
     return bodies
+
+
+def write_leaves(leaves: Sequence[Buffer]) -> list[Buffer]:
+    """Return the parts of a body that holds leaves: each after its length."""
+    parts: list[Buffer] = []
+    for leaf in leaves:
+        parts += (_COUNT.pack(len(leaf)), leaf)
+    return parts
+
+
+def read_leaves(body: Buffer, at: int, count: int, path: str) -> tuple[list[Buffer], int]:
+    """Return so many leaves of a body, from an offset on, and the offset after them.
+
+    Raises:
+        InvalidValueError: the body ends before they do.
+    """
+    leaves: list[Buffer] = []
+    for _ in range(count):
+        end = at + _COUNT.size
+        if end > len(body):
+            raise invalid(path, f"ends after {len(body)} bytes, within a length")
+        at, end = end, end + _COUNT.unpack_from(body, at)[0]
+        if end > len(body):
+            raise invalid(path, f"ends after {len(body)} bytes, within a leaf")
+        leaves.append(body[at:end])
+        at = end
+    return leaves, at

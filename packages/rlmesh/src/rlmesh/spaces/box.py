@@ -83,6 +83,11 @@ class Box(Space):
         return self._dtype.name
 
     @property
+    def value_dtype(self) -> str:
+        """The name of the element type of decoded arrays."""
+        return self._dtype.name
+
+    @property
     def low(self) -> Array:
         """The least value of each element, read-only."""
         return np.broadcast_to(self._low, self._shape)

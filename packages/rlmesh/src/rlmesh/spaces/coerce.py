@@ -23,6 +23,14 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
+def items_of(value: object, count: int | None = None) -> list[Any] | None:  # Any: whatever it has
+    """Return the items of a tuple or list, if it is one, and of that length if one is given."""
+    if not isinstance(value, tuple | list):
+        return None
+    items = list(cast("list[Any]", value))
+    return items if count is None or len(items) == count else None
+
+
 def invalid(path: str, what: str) -> InvalidValueError:
     """Return the error about the value at a path, such as `$.camera[0]`."""
     return InvalidValueError(f"the value at {path} {what}", path=path)

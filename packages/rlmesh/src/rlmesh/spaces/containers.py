@@ -45,7 +45,7 @@ class Dict(Space):
                 )
             if not key:
                 raise ConfigurationError("a Dict space cannot have an empty key")
-            _checked_child(child, f"the key {key!r} of a Dict space")
+            checked_child(child, f"the key {key!r} of a Dict space")
         ordered = given if keep_order else {key: given[key] for key in sorted(given)}
         self._settle(tuple(ordered.items()), spaces=MappingProxyType(ordered))
 
@@ -127,7 +127,7 @@ class Tuple(Space):
     def __init__(self, spaces: Iterable[Space] | Tuple) -> None:
         children = tuple(spaces.spaces if isinstance(spaces, Tuple) else spaces)
         for index, child in enumerate(cast("tuple[object, ...]", children)):
-            _checked_child(child, f"item {index} of a Tuple space")
+            checked_child(child, f"item {index} of a Tuple space")
         self._settle(children, spaces=children)
 
     @property
@@ -176,6 +176,11 @@ class Tuple(Space):
         return (self.spaces,)
 
 
-def _checked_child(child: object, where: str) -> None:
+def checked_child(child: object, where: str) -> None:
+    """Do nothing for a space.
+
+    Raises:
+        UnsupportedSpaceError: it is none.
+    """
     if not isinstance(child, Space):
         raise UnsupportedSpaceError(f"{where} must be a space of rlmesh, not {shown(child)}")

@@ -12,7 +12,10 @@ from rlcore import Error, ProtocolException
 from rlmesh.spaces.box import Box
 from rlmesh.spaces.containers import Dict, Tuple
 from rlmesh.spaces.discrete import Discrete
+from rlmesh.spaces.graph import Graph
 from rlmesh.spaces.multi import MultiBinary, MultiDiscrete
+from rlmesh.spaces.one_of import OneOf
+from rlmesh.spaces.sequence import Sequence
 from rlmesh.spaces.space import Space, UnsupportedSpaceError
 from rlmesh.spaces.text import Text
 from rlmesh.values import DTYPES, Array
@@ -50,23 +53,28 @@ def _(space: Box) -> pb.SpaceSpec:
 
 @space_to_proto.register
 def _(space: Discrete) -> pb.SpaceSpec:
-    discrete = pb.DiscreteSpec(n=space.n, start=space.start)
-    return pb.SpaceSpec(dtype=_NUMBERS[space.dtype], discrete=discrete)
+    discrete = pb.DiscreteSpec(
+        n=space.n, start=space.start, value_dtype=_hint(space.value_dtype, space.wire_dtype)
+    )
+    return pb.SpaceSpec(dtype=_NUMBERS[space.wire_dtype], discrete=discrete)
 
 
 @space_to_proto.register
 def _(space: MultiBinary) -> pb.SpaceSpec:
-    return pb.SpaceSpec(
-        shape=space.shape, dtype=_NUMBERS[space.dtype], multi_binary=pb.MultiBinarySpec()
-    )
+    multi_binary = pb.MultiBinarySpec(value_dtype=_hint(space.value_dtype, space.dtype))
+    return pb.SpaceSpec(shape=space.shape, dtype=_NUMBERS[space.dtype], multi_binary=multi_binary)
 
 
 @space_to_proto.register
 def _(space: MultiDiscrete) -> pb.SpaceSpec:
     start = space.start.reshape(-1).tolist() if space.start.any() else []
-    multi_discrete = pb.MultiDiscreteSpec(nvec=space.nvec.reshape(-1).tolist(), start=start)
+    multi_discrete = pb.MultiDiscreteSpec(
+        nvec=space.nvec.reshape(-1).tolist(),
+        start=start,
+        value_dtype=_hint(space.value_dtype, space.wire_dtype),
+    )
     return pb.SpaceSpec(
-        shape=space.shape, dtype=_NUMBERS[space.dtype], multi_discrete=multi_discrete
+        shape=space.shape, dtype=_NUMBERS[space.wire_dtype], multi_discrete=multi_discrete
     )
 
 
@@ -87,6 +95,23 @@ def _(space: Dict) -> pb.SpaceSpec:
 @space_to_proto.register
 def _(space: Tuple) -> pb.SpaceSpec:
     return pb.SpaceSpec(tuple=pb.TupleSpec(spaces=[space_to_proto(child) for child in space]))
+
+
+@space_to_proto.register
+def _(space: Sequence) -> pb.SpaceSpec:
+    item = space_to_proto(space.feature_space)
+    return pb.SpaceSpec(sequence=pb.SequenceSpec(space=item, stack=space.stack))
+
+
+@space_to_proto.register
+def _(space: Graph) -> pb.SpaceSpec:
+    edges = None if space.edge_space is None else space_to_proto(space.edge_space)
+    return pb.SpaceSpec(graph=pb.GraphSpec(nodes=space_to_proto(space.node_space), edges=edges))
+
+
+@space_to_proto.register
+def _(space: OneOf) -> pb.SpaceSpec:
+    return pb.SpaceSpec(one_of=pb.OneOfSpec(spaces=[space_to_proto(child) for child in space]))
 
 
 def space_from_proto(message: pb.SpaceSpec, path: str = "$") -> Space:
@@ -128,13 +153,14 @@ def _bound(content: bytes, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Arra
 
 
 def _read_discrete(message: pb.SpaceSpec, path: str) -> Space:
-    return Discrete(message.discrete.n, message.discrete.start, _dtype(message))
+    spec, wire = message.discrete, _dtype(message)
+    return Discrete(spec.n, spec.start, _hinted(spec.value_dtype, wire), wire)
 
 
 def _read_multi_binary(message: pb.SpaceSpec, path: str) -> Space:
     if DTYPES[_dtype(message)].itemsize != 1:
         raise ProtocolException(f"the MultiBinary space at {path} has elements wider than a byte")
-    return MultiBinary(message.shape)
+    return MultiBinary(message.shape, _hinted(message.multi_binary.value_dtype, "uint8"))
 
 
 def _read_multi_discrete(message: pb.SpaceSpec, path: str) -> Space:
@@ -142,7 +168,8 @@ def _read_multi_discrete(message: pb.SpaceSpec, path: str) -> Space:
     spec = message.multi_discrete
     nvec = np.array(spec.nvec, np.int64).reshape(shape)
     start = np.array(spec.start, np.int64).reshape(shape) if spec.start else None
-    return MultiDiscrete(nvec, _dtype(message), start)
+    wire = _dtype(message)
+    return MultiDiscrete(nvec, _hinted(spec.value_dtype, wire), start, wire)
 
 
 def _read_text(message: pb.SpaceSpec, path: str) -> Space:
@@ -165,11 +192,39 @@ def _read_tuple(message: pb.SpaceSpec, path: str) -> Space:
     return Tuple([space_from_proto(child, f"{path}[{index}]") for index, child in children])
 
 
+def _read_sequence(message: pb.SpaceSpec, path: str) -> Space:
+    item = space_from_proto(message.sequence.space, f"{path}[*]")
+    return Sequence(item, message.sequence.stack)
+
+
+def _read_graph(message: pb.SpaceSpec, path: str) -> Space:
+    spec = message.graph
+    edges = space_from_proto(spec.edges, f"{path}.edges") if spec.HasField("edges") else None
+    return Graph(space_from_proto(spec.nodes, f"{path}.nodes"), edges)
+
+
+def _read_one_of(message: pb.SpaceSpec, path: str) -> Space:
+    children = enumerate(message.one_of.spaces)
+    return OneOf([space_from_proto(child, f"{path}[{index}]") for index, child in children])
+
+
 def _dtype(message: pb.SpaceSpec) -> str:
-    name = _NAMES.get(message.dtype)
+    return _named(message.dtype)
+
+
+def _named(number: int) -> str:
+    name = _NAMES.get(number)
     if name is None:
-        raise ProtocolException(f"{message.dtype} is not the number of an element type")
+        raise ProtocolException(f"{number} is not the number of an element type")
     return name
+
+
+def _hint(value_dtype: str, wire_dtype: str) -> pb.DataType.ValueType:
+    return pb.DATA_TYPE_UNSPECIFIED if value_dtype == wire_dtype else _NUMBERS[value_dtype]
+
+
+def _hinted(number: int, wire_dtype: str) -> str:
+    return wire_dtype if number == pb.DATA_TYPE_UNSPECIFIED else _named(number)
 
 
 _READERS: Final[Mapping[str | None, Callable[[pb.SpaceSpec, str], Space]]] = {
@@ -180,4 +235,7 @@ _READERS: Final[Mapping[str | None, Callable[[pb.SpaceSpec, str], Space]]] = {
     "text": _read_text,
     "dict": _read_dict,
     "tuple": _read_tuple,
+    "sequence": _read_sequence,
+    "graph": _read_graph,
+    "one_of": _read_one_of,
 }

@@ -10,7 +10,7 @@ from rlcore import ConfigurationError
 
 from rlmesh.spaces.coerce import as_integer, dtype_named, integer_range, invalid
 from rlmesh.spaces.space import Space
-from rlmesh.values import Backend
+from rlmesh.values import DTYPES, Backend
 
 
 class Discrete(Space):
@@ -19,34 +19,49 @@ class Discrete(Space):
     Args:
         n: how many there are, at least one.
         start: the least of them.
-        dtype: the integer type that they travel in.
+        dtype: the integer type of arrays of them.
+        wire_dtype: the integer type in which they travel; none given, 64-bit integers, which every
+            published peer reads.
 
     Raises:
-        ConfigurationError: there are none, or the type cannot hold them.
+        ConfigurationError: there are none, or a type cannot hold them.
     """
 
-    __slots__ = ("_dtype", "n", "start")
+    __slots__ = ("_dtype", "_wire", "n", "start")
     kind: ClassVar[str] = "discrete"
     n: int
     start: int
     _dtype: np.dtype[Any]
+    _wire: np.dtype[Any]
 
-    def __init__(self, n: int | Discrete, start: int = 0, dtype: object = "int64") -> None:
+    def __init__(
+        self,
+        n: int | Discrete,
+        start: int = 0,
+        dtype: object = "int64",
+        wire_dtype: object = None,
+    ) -> None:
         if isinstance(n, Discrete):
-            n, start, dtype = n._arguments()
+            n, start, dtype, wire_dtype = n._arguments()
         element = dtype_named(dtype)
         count, first = operator.index(cast("int", n)), operator.index(start)
         if count < 1:
             raise ConfigurationError(f"a Discrete space needs at least one value, not {count}")
         if element.kind not in "iu":
             raise ConfigurationError(f"a Discrete space is of integers, not of {element.name}")
-        low, high = integer_range(element)
-        # The count travels as a signed 64-bit number, whatever the values' type.
-        if first < low or first + count - 1 > high or count >= 2**63 or first >= 2**63:
-            raise ConfigurationError(
-                f"{count} values from {first} on do not fit into {element.name}"
-            )
-        self._settle(count, first, element.name, n=count, start=first, _dtype=element)
+        last = first + count - 1
+        if wire_dtype is None:
+            wire = element if element.name == "uint64" and last >= 2**63 else DTYPES["int64"]
+        else:
+            wire = dtype_named(wire_dtype)
+        for kind in (element, wire):
+            low, high = integer_range(kind)
+            # The count travels as a signed 64-bit number, whatever the values' type.
+            if first < low or last > high or count >= 2**63 or first >= 2**63:
+                raise ConfigurationError(
+                    f"{count} values from {first} on do not fit into {kind.name}"
+                )
+        self._settle(count, first, element.name, n=count, start=first, _dtype=element, _wire=wire)
 
     @property
     def shape(self) -> list[int]:
@@ -57,6 +72,16 @@ class Discrete(Space):
     def dtype(self) -> str:
         """The name of the integer type."""
         return self._dtype.name
+
+    @property
+    def value_dtype(self) -> str:
+        """The name of the integer type of decoded arrays."""
+        return self._dtype.name
+
+    @property
+    def wire_dtype(self) -> str:
+        """The name of the integer type in which values travel."""
+        return self._wire.name
 
     def draw(self, generator: np.random.Generator, backend: Backend) -> int:
         """Return one of the integers, each as likely as any other."""
@@ -80,4 +105,4 @@ class Discrete(Space):
         return {"n": self.n, "start": self.start}
 
     def _arguments(self) -> tuple[Any, ...]:  # Any: what the constructor takes
-        return self.n, self.start, self._dtype.name
+        return self.n, self.start, self._dtype.name, self._wire.name

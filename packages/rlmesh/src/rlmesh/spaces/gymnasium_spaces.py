@@ -12,7 +12,10 @@ from rlmesh.spaces.box import Box
 from rlmesh.spaces.coerce import shown
 from rlmesh.spaces.containers import Dict, Tuple
 from rlmesh.spaces.discrete import Discrete
+from rlmesh.spaces.graph import Graph
 from rlmesh.spaces.multi import MultiBinary, MultiDiscrete
+from rlmesh.spaces.one_of import OneOf
+from rlmesh.spaces.sequence import Sequence
 from rlmesh.spaces.space import Space, UnsupportedSpaceError
 from rlmesh.spaces.text import ALPHANUMERIC, Text
 
@@ -23,8 +26,7 @@ if TYPE_CHECKING:
 def from_gymnasium_space(space: object) -> Space:
     """Return what a gymnasium space describes as a space of ours; one of ours is returned as it is.
 
-    Discrete spaces always travel as 64-bit integers, and the default charset of a gymnasium Text
-    space counts as any character.
+    The default charset of a gymnasium Text space counts as any character.
 
     Raises:
         UnsupportedSpaceError: it is no space, or of a kind that the protocol has no words for.
@@ -40,11 +42,11 @@ def from_gymnasium_space(space: object) -> Space:
         case gym.Box():
             return Box(space.low, space.high, space.shape, space.dtype)
         case gym.Discrete():
-            return Discrete(int(space.n), int(space.start))
+            return Discrete(int(space.n), int(space.start), space.dtype)
         case gym.MultiBinary():
-            return MultiBinary(space.shape)
+            return MultiBinary(space.shape, "int8")
         case gym.MultiDiscrete():
-            return MultiDiscrete(space.nvec, start=space.start)
+            return MultiDiscrete(space.nvec, space.dtype, space.start)
         case gym.Text():
             charset = space.character_set
             characters = None if charset == frozenset(ALPHANUMERIC) else "".join(charset)
@@ -54,9 +56,28 @@ def from_gymnasium_space(space: object) -> Space:
         case gym.Tuple():
             return Tuple([from_gymnasium_space(child) for child in children])
         case _:
+            return _from_nested(space)
+
+
+def _from_nested(space: object) -> Space:
+    from gymnasium import spaces as gym
+
+    children: Any = getattr(space, "spaces", None)  # Any: gymnasium leaves the children's type open
+    match space:
+        case gym.Sequence():
+            return Sequence(from_gymnasium_space(space.feature_space), space.stack)
+        case gym.Graph():
+            edges: Any = space.edge_space  # Any: as above
+            return Graph(
+                from_gymnasium_space(space.node_space),
+                None if edges is None else from_gymnasium_space(edges),
+            )
+        case gym.OneOf():
+            return OneOf([from_gymnasium_space(child) for child in children])
+        case _:
             raise UnsupportedSpaceError(
                 f"{type(space).__name__} is not a space that can be served: {shown(space)}",
-                hint="Describe it with Box, Discrete, Multi*, Text, Dict and Tuple spaces.",
+                hint="Describe it with gymnasium's own kinds of spaces.",
             )
 
 
@@ -79,7 +100,8 @@ def to_gymnasium_space(space: Space) -> GymnasiumSpace[Any]:  # Any: gymnasium's
             dtype: Any = np.dtype(space.dtype).type  # Any: gymnasium's signature names fewer types
             return gym.Box(space.low.copy(), space.high.copy(), tuple(space.shape), dtype)
         case Discrete():
-            return gym.Discrete(space.n, start=space.start)
+            dtype = np.dtype(space.dtype).type
+            return gym.Discrete(space.n, start=space.start, dtype=dtype)
         case MultiBinary():
             return gym.MultiBinary(space.shape if len(space.shape) != 1 else space.shape[0])
         case MultiDiscrete():
@@ -95,6 +117,22 @@ def to_gymnasium_space(space: Space) -> GymnasiumSpace[Any]:  # Any: gymnasium's
             return gym.Dict({key: to_gymnasium_space(child) for key, child in space.items()})
         case Tuple():
             return gym.Tuple([to_gymnasium_space(child) for child in space])
+        case _:
+            return _to_nested(space)
+
+
+def _to_nested(space: Space) -> GymnasiumSpace[Any]:  # Any: as above
+    from gymnasium import spaces as gym
+
+    match space:
+        case Sequence():
+            return gym.Sequence(to_gymnasium_space(space.feature_space), stack=space.stack)
+        case Graph():
+            edge_space = space.edge_space
+            edges = None if edge_space is None else to_gymnasium_space(edge_space)
+            return gym.Graph(to_gymnasium_space(space.node_space), edges)
+        case OneOf():
+            return gym.OneOf([to_gymnasium_space(child) for child in space])
         case _:
             raise UnsupportedSpaceError(f"gymnasium has no words for {space!r}")
 

@@ -19,15 +19,29 @@ class MultiBinary(Space):
 
     Args:
         shape: the dimensions, or the length of the only one.
+        value_dtype: the element type of decoded arrays: `uint8`, or gymnasium's `int8`. It is no
+            part of what is compared: the zeros and ones are the same.
+
+    Raises:
+        ConfigurationError: the dimensions cannot be, or the type is another.
     """
 
-    __slots__ = ("_shape",)
+    __slots__ = ("_shape", "_value_dtype")
     kind: ClassVar[str] = "multi_binary"
     _shape: tuple[int, ...]
+    _value_dtype: np.dtype[Any]
 
-    def __init__(self, shape: int | Sequence[int] | MultiBinary) -> None:
-        dims = shape._shape if isinstance(shape, MultiBinary) else checked_shape(shape, 1)
-        self._settle(dims, _shape=dims)
+    def __init__(
+        self, shape: int | Sequence[int] | MultiBinary, value_dtype: object = "uint8"
+    ) -> None:
+        if isinstance(shape, MultiBinary):
+            dims, value_dtype = shape._arguments()
+        else:
+            dims = checked_shape(shape, 1)
+        element = dtype_named(value_dtype)
+        if element.name not in ("uint8", "int8"):
+            raise ConfigurationError(f"a MultiBinary space is of int8 or uint8, not {element.name}")
+        self._settle(dims, _shape=dims, _value_dtype=element)
 
     @property
     def shape(self) -> list[int]:
@@ -36,8 +50,13 @@ class MultiBinary(Space):
 
     @property
     def dtype(self) -> str:
-        """The name of the element type: always `uint8`."""
+        """The name of the element type in which values travel: always `uint8`."""
         return "uint8"
+
+    @property
+    def value_dtype(self) -> str:
+        """The name of the element type of decoded arrays."""
+        return self._value_dtype.name
 
     @property
     def size(self) -> int:
@@ -53,7 +72,9 @@ class MultiBinary(Space):
 
     def draw(self, generator: np.random.Generator, backend: Backend) -> Any:  # Any: by backend
         """Return an example, each element zero or one with the same probability."""
-        return backend.owned(generator.integers(2, size=self._shape, dtype=np.uint8))
+        return backend.owned(
+            generator.integers(2, size=self._shape, dtype=np.uint8).view(self._value_dtype)
+        )
 
     def check(self, value: object, path: str = "$") -> None:
         """Do nothing for an array of zeros and ones."""
@@ -65,6 +86,8 @@ class MultiBinary(Space):
         Raises:
             InvalidValueError: it is none.
         """
+        if type(value) is np.ndarray and value.dtype == np.int8:
+            value = value.view(np.uint8)  # gymnasium's type: below zero is far above one
         array = as_array(value, DTYPES["uint8"], self._shape, path)
         if array.size and array.max() > 1:
             raise invalid(path, f"holds {array.max()}; it must hold only 0 and 1")
@@ -78,7 +101,7 @@ class MultiBinary(Space):
         return {"size": self._shape[0]} if one else {"dims": list(self._shape)}
 
     def _arguments(self) -> tuple[Any, ...]:  # Any: what the constructor takes
-        return (self._shape,)
+        return self._shape, self._value_dtype.name
 
 
 class MultiDiscrete(Space):
@@ -86,14 +109,16 @@ class MultiDiscrete(Space):
 
     Args:
         nvec: how many values each element can take, nested as the array is.
-        dtype: the integer type that they travel in.
+        dtype: the integer type of arrays of them.
         start: the least value of each element; zeros unless given.
+        wire_dtype: the integer type in which they travel, counted from zero; none given, 64-bit
+            integers, which every published peer reads.
 
     Raises:
-        ConfigurationError: an element has no value, or the type cannot hold them.
+        ConfigurationError: an element has no value, or a type cannot hold them.
     """
 
-    __slots__ = ("_dtype", "_last", "_least", "_nvec", "_start")
+    __slots__ = ("_dtype", "_last", "_least", "_nvec", "_start", "_wire")
     kind: ClassVar[str] = "multi_discrete"
     _nvec: Array
     _start: Array
@@ -101,31 +126,30 @@ class MultiDiscrete(Space):
     _last: Array
     _dtype: np.dtype[Any]
 
-    def __init__(self, nvec: object, dtype: object = "int64", start: object | None = None) -> None:
+    _wire: np.dtype[Any]
+
+    def __init__(
+        self,
+        nvec: object,
+        dtype: object = "int64",
+        start: object | None = None,
+        wire_dtype: object = "int64",
+    ) -> None:
         if isinstance(nvec, MultiDiscrete):
-            nvec, dtype, start = nvec._arguments()
-        element = dtype_named(dtype)
-        if element.kind not in "iu":
-            raise ConfigurationError(f"a MultiDiscrete space is of integers, not of {element.name}")
+            nvec, dtype, start, wire_dtype = nvec._arguments()
+        element, wire = dtype_named(dtype), dtype_named(wire_dtype)
+        for kind in (element, wire):
+            if kind.kind not in "iu":
+                raise ConfigurationError(
+                    f"a MultiDiscrete space is of integers, not of {kind.name}"
+                )
         counts = _whole(nvec, "nvec")
         firsts = np.zeros_like(counts) if start is None else _whole(start, "start")
         if firsts.shape != counts.shape:
             raise ConfigurationError(
                 f"start of shape {list(firsts.shape)} does not fit nvec of {list(counts.shape)}"
             )
-        low, high = integer_range(element)
-        for count, first in zip(counts.flat, firsts.flat, strict=True):
-            if count < 1:
-                raise ConfigurationError(f"an element needs at least one value, not {count}")
-            # Categories travel from zero on, so both they and the values must fit.
-            if first < low or max(int(first), 0) + int(count) - 1 > high:
-                raise ConfigurationError(
-                    f"{count} values from {first} on do not fit into {element.name}"
-                )
-        lasts = [
-            int(first) + int(count) - 1
-            for first, count in zip(firsts.flat, counts.flat, strict=True)
-        ]
+        lasts = _lasts(counts, firsts, element, wire)
         counts.flags.writeable = firsts.flags.writeable = False
         self._settle(
             counts.shape,
@@ -135,6 +159,7 @@ class MultiDiscrete(Space):
             _nvec=counts,
             _start=firsts,
             _dtype=element,
+            _wire=wire,
             _least=firsts.astype(element),
             _last=np.array(lasts, element).reshape(counts.shape),
         )
@@ -148,6 +173,16 @@ class MultiDiscrete(Space):
     def dtype(self) -> str:
         """The name of the integer type."""
         return self._dtype.name
+
+    @property
+    def value_dtype(self) -> str:
+        """The name of the integer type of decoded arrays."""
+        return self._dtype.name
+
+    @property
+    def wire_dtype(self) -> str:
+        """The name of the integer type in which values travel, counted from zero."""
+        return self._wire.name
 
     @property
     def nvec(self) -> Array:
@@ -192,7 +227,23 @@ class MultiDiscrete(Space):
         return details
 
     def _arguments(self) -> tuple[Any, ...]:  # Any: what the constructor takes
-        return self._nvec, self._dtype.name, self._start
+        return self._nvec, self._dtype.name, self._start, self._wire.name
+
+
+def _lasts(counts: Array, firsts: Array, element: np.dtype[Any], wire: np.dtype[Any]) -> list[int]:
+    """Return the greatest value of each element, if both types can hold them all."""
+    low, high = integer_range(element)
+    most = integer_range(wire)[1]
+    lasts: list[int] = []
+    for count, first in zip(counts.ravel().tolist(), firsts.ravel().tolist(), strict=True):
+        if count < 1:
+            raise ConfigurationError(f"an element needs at least one value, not {count}")
+        if first < low or first + count - 1 > high:
+            raise ConfigurationError(f"{count} values from {first} on do not fit {element.name}")
+        if count - 1 > most:
+            raise ConfigurationError(f"{count} categories do not fit into {wire.name}")
+        lasts.append(first + count - 1)
+    return lasts
 
 
 def _whole(numbers: object, name: str) -> Array:

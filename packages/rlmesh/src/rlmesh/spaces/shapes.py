@@ -29,6 +29,8 @@ def checked_shape(shape: Sequence[int] | int, itemsize: int) -> tuple[int, ...]:
         raise ConfigurationError(f"{shape!r} is not a shape: dimensions are integers") from error
     if any(dim < 0 for dim in dims):
         raise ConfigurationError(f"{list(dims)} is not a shape: a dimension cannot be negative")
-    if len(dims) > MOST_DIMENSIONS or math.prod(dims) * itemsize > MOST_BYTES:
+    # A dimension of 0 makes the array empty, but numpy counts with the others all the same.
+    counted = math.prod(dim or 1 for dim in dims[: MOST_DIMENSIONS + 1])
+    if len(dims) > MOST_DIMENSIONS or counted * itemsize > MOST_BYTES:
         raise ConfigurationError(f"an array of shape {list(dims)} is larger than any machine")
     return dims

@@ -28,7 +28,8 @@ class Space(ABC):
     `sample` is each instance's own and no part of its value.
 
     Attributes:
-        kind: `box`, `discrete`, `multi_binary`, `multi_discrete`, `text`, `dict` or `tuple`.
+        kind: `box`, `discrete`, `multi_binary`, `multi_discrete`, `text`, `dict`, `tuple`,
+            `sequence`, `graph` or `one_of`.
     """
 
     __slots__ = ("_backend", "_facts", "_generator")

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"rlmesh/wire/spaces/v1/spaces.proto\x12\x10rlmesh.spaces.v1\"\x98\x01\n\x07\x42oxSpec\x12\x13\n\tunbounded\x18\x01 \x01(\x08H\x00\x12\x32\n\x07uniform\x18\x02 \x01(\x0b\x32\x1f.rlmesh.spaces.v1.UniformBoundsH\x00\x12:\n\x0b\x65lementwise\x18\x03 \x01(\x0b\x32#.rlmesh.spaces.v1.ElementwiseBoundsH\x00\x42\x08\n\x06\x62ounds\"E\n\x08\x44ictSpec\x12\x0c\n\x04keys\x18\x01 \x03(\t\x12+\n\x06spaces\x18\x02 \x03(\x0b\x32\x1b.rlmesh.spaces.v1.SpaceSpec\"(\n\x0c\x44iscreteSpec\x12\t\n\x01n\x18\x01 \x01(\x03\x12\r\n\x05start\x18\x02 \x01(\x03\".\n\x11\x45lementwiseBounds\x12\x0b\n\x03low\x18\x01 \x01(\x0c\x12\x0c\n\x04high\x18\x02 \x01(\x0c\"6\n\x08MetaList\x12*\n\x05items\x18\x01 \x03(\x0b\x32\x1b.rlmesh.spaces.v1.MetaValue\"\x8f\x01\n\x07MetaMap\x12\x37\n\x07\x65ntries\x18\x01 \x03(\x0b\x32&.rlmesh.spaces.v1.MetaMap.EntriesEntry\x1aK\n\x0c\x45ntriesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12*\n\x05value\x18\x02 \x01(\x0b\x32\x1b.rlmesh.spaces.v1.MetaValue:\x02\x38\x01\"\n\n\x08MetaNull\"\xed\x01\n\tMetaValue\x12\x11\n\x07integer\x18\x01 \x01(\x03H\x00\x12\x10\n\x06number\x18\x02 \x01(\x01H\x00\x12\x0e\n\x04text\x18\x03 \x01(\tH\x00\x12\x11\n\x07\x62oolean\x18\x04 \x01(\x08H\x00\x12\x0e\n\x04\x64\x61ta\x18\x05 \x01(\x0cH\x00\x12*\n\x04list\x18\x06 \x01(\x0b\x32\x1a.rlmesh.spaces.v1.MetaListH\x00\x12(\n\x03map\x18\x07 \x01(\x0b\x32\x19.rlmesh.spaces.v1.MetaMapH\x00\x12*\n\x04null\x18\x08 \x01(\x0b\x32\x1a.rlmesh.spaces.v1.MetaNullH\x00\x42\x06\n\x04kind\"\x11\n\x0fMultiBinarySpec\"0\n\x11MultiDiscreteSpec\x12\x0c\n\x04nvec\x18\x01 \x03(\x03\x12\r\n\x05start\x18\x64 \x03(\x03\"\xab\x03\n\tSpaceSpec\x12\r\n\x05shape\x18\x01 \x03(\x03\x12)\n\x05\x64type\x18\x02 \x01(\x0e\x32\x1a.rlmesh.spaces.v1.DataType\x12(\n\x03\x62ox\x18\n \x01(\x0b\x32\x19.rlmesh.spaces.v1.BoxSpecH\x00\x12\x32\n\x08\x64iscrete\x18\x0b \x01(\x0b\x32\x1e.rlmesh.spaces.v1.DiscreteSpecH\x00\x12\x39\n\x0cmulti_binary\x18\x0c \x01(\x0b\x32!.rlmesh.spaces.v1.MultiBinarySpecH\x00\x12=\n\x0emulti_discrete\x18\r \x01(\x0b\x32#.rlmesh.spaces.v1.MultiDiscreteSpecH\x00\x12*\n\x04text\x18\x0e \x01(\x0b\x32\x1a.rlmesh.spaces.v1.TextSpecH\x00\x12*\n\x04\x64ict\x18\x14 \x01(\x0b\x32\x1a.rlmesh.spaces.v1.DictSpecH\x00\x12,\n\x05tuple\x18\x15 \x01(\x0b\x32\x1b.rlmesh.spaces.v1.TupleSpecH\x00\x42\x06\n\x04spec\"\x1c\n\nSpaceValue\x12\x0e\n\x06leaves\x18\x01 \x03(\x0c\"C\n\x08TextSpec\x12\x12\n\nmin_length\x18\x01 \x01(\x03\x12\x12\n\nmax_length\x18\x02 \x01(\x03\x12\x0f\n\x07\x63harset\x18\x03 \x01(\t\"8\n\tTupleSpec\x12+\n\x06spaces\x18\x01 \x03(\x0b\x32\x1b.rlmesh.spaces.v1.SpaceSpec\"*\n\rUniformBounds\x12\x0b\n\x03low\x18\x01 \x01(\x0c\x12\x0c\n\x04high\x18\x02 \x01(\x0c*\xa8\x02\n\x08\x44\x61taType\x12\x19\n\x15\x44\x41TA_TYPE_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x44\x41TA_TYPE_BOOL\x10\x01\x12\x13\n\x0f\x44\x41TA_TYPE_UINT8\x10\x02\x12\x14\n\x10\x44\x41TA_TYPE_UINT16\x10\x03\x12\x14\n\x10\x44\x41TA_TYPE_UINT32\x10\x04\x12\x14\n\x10\x44\x41TA_TYPE_UINT64\x10\x05\x12\x12\n\x0e\x44\x41TA_TYPE_INT8\x10\x06\x12\x13\n\x0f\x44\x41TA_TYPE_INT16\x10\x07\x12\x13\n\x0f\x44\x41TA_TYPE_INT32\x10\x08\x12\x13\n\x0f\x44\x41TA_TYPE_INT64\x10\t\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT16\x10\n\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT32\x10\x0b\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT64\x10\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"rlmesh/wire/spaces/v1/spaces.proto\x12\x10rlmesh.spaces.v1\"\x98\x01\n\x07\x42oxSpec\x12\x13\n\tunbounded\x18\x01 \x01(\x08H\x00\x12\x32\n\x07uniform\x18\x02 \x01(\x0b\x32\x1f.rlmesh.spaces.v1.UniformBoundsH\x00\x12:\n\x0b\x65lementwise\x18\x03 \x01(\x0b\x32#.rlmesh.spaces.v1.ElementwiseBoundsH\x00\x42\x08\n\x06\x62ounds\"E\n\x08\x44ictSpec\x12\x0c\n\x04keys\x18\x01 \x03(\t\x12+\n\x06spaces\x18\x02 \x03(\x0b\x32\x1b.rlmesh.spaces.v1.SpaceSpec\"Y\n\x0c\x44iscreteSpec\x12\t\n\x01n\x18\x01 \x01(\x03\x12\r\n\x05start\x18\x02 \x01(\x03\x12/\n\x0bvalue_dtype\x18\x64 \x01(\x0e\x32\x1a.rlmesh.spaces.v1.DataType\".\n\x11\x45lementwiseBounds\x12\x0b\n\x03low\x18\x01 \x01(\x0c\x12\x0c\n\x04high\x18\x02 \x01(\x0c\"c\n\tGraphSpec\x12*\n\x05nodes\x18\x01 \x01(\x0b\x32\x1b.rlmesh.spaces.v1.SpaceSpec\x12*\n\x05\x65\x64ges\x18\x02 \x01(\x0b\x32\x1b.rlmesh.spaces.v1.SpaceSpec\"6\n\x08MetaList\x12*\n\x05items\x18\x01 \x03(\x0b\x32\x1b.rlmesh.spaces.v1.MetaValue\"\x8f\x01\n\x07MetaMap\x12\x37\n\x07\x65ntries\x18\x01 \x03(\x0b\x32&.rlmesh.spaces.v1.MetaMap.EntriesEntry\x1aK\n\x0c\x45ntriesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12*\n\x05value\x18\x02 \x01(\x0b\x32\x1b.rlmesh.spaces.v1.MetaValue:\x02\x38\x01\"\n\n\x08MetaNull\"T\n\nMetaTensor\x12)\n\x05\x64type\x18\x01 \x01(\x0e\x32\x1a.rlmesh.spaces.v1.DataType\x12\r\n\x05shape\x18\x02 \x03(\x03\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\"\x9d\x02\n\tMetaValue\x12\x11\n\x07integer\x18\x01 \x01(\x03H\x00\x12\x10\n\x06number\x18\x02 \x01(\x01H\x00\x12\x0e\n\x04text\x18\x03 \x01(\tH\x00\x12\x11\n\x07\x62oolean\x18\x04 \x01(\x08H\x00\x12\x0e\n\x04\x64\x61ta\x18\x05 \x01(\x0cH\x00\x12*\n\x04list\x18\x06 \x01(\x0b\x32\x1a.rlmesh.spaces.v1.MetaListH\x00\x12(\n\x03map\x18\x07 \x01(\x0b\x32\x19.rlmesh.spaces.v1.MetaMapH\x00\x12*\n\x04null\x18\x08 \x01(\x0b\x32\x1a.rlmesh.spaces.v1.MetaNullH\x00\x12.\n\x06tensor\x18\x64 \x01(\x0b\x32\x1c.rlmesh.spaces.v1.MetaTensorH\x00\x42\x06\n\x04kind\"B\n\x0fMultiBinarySpec\x12/\n\x0bvalue_dtype\x18\x64 \x01(\x0e\x32\x1a.rlmesh.spaces.v1.DataType\"a\n\x11MultiDiscreteSpec\x12\x0c\n\x04nvec\x18\x01 \x03(\x03\x12\r\n\x05start\x18\x64 \x03(\x03\x12/\n\x0bvalue_dtype\x18\x65 \x01(\x0e\x32\x1a.rlmesh.spaces.v1.DataType\"8\n\tOneOfSpec\x12+\n\x06spaces\x18\x01 \x03(\x0b\x32\x1b.rlmesh.spaces.v1.SpaceSpec\"I\n\x0cSequenceSpec\x12*\n\x05space\x18\x01 \x01(\x0b\x32\x1b.rlmesh.spaces.v1.SpaceSpec\x12\r\n\x05stack\x18\x02 \x01(\x08\"\xbc\x04\n\tSpaceSpec\x12\r\n\x05shape\x18\x01 \x03(\x03\x12)\n\x05\x64type\x18\x02 \x01(\x0e\x32\x1a.rlmesh.spaces.v1.DataType\x12(\n\x03\x62ox\x18\n \x01(\x0b\x32\x19.rlmesh.spaces.v1.BoxSpecH\x00\x12\x32\n\x08\x64iscrete\x18\x0b \x01(\x0b\x32\x1e.rlmesh.spaces.v1.DiscreteSpecH\x00\x12\x39\n\x0cmulti_binary\x18\x0c \x01(\x0b\x32!.rlmesh.spaces.v1.MultiBinarySpecH\x00\x12=\n\x0emulti_discrete\x18\r \x01(\x0b\x32#.rlmesh.spaces.v1.MultiDiscreteSpecH\x00\x12*\n\x04text\x18\x0e \x01(\x0b\x32\x1a.rlmesh.spaces.v1.TextSpecH\x00\x12*\n\x04\x64ict\x18\x14 \x01(\x0b\x32\x1a.rlmesh.spaces.v1.DictSpecH\x00\x12,\n\x05tuple\x18\x15 \x01(\x0b\x32\x1b.rlmesh.spaces.v1.TupleSpecH\x00\x12\x32\n\x08sequence\x18\x64 \x01(\x0b\x32\x1e.rlmesh.spaces.v1.SequenceSpecH\x00\x12,\n\x05graph\x18\x65 \x01(\x0b\x32\x1b.rlmesh.spaces.v1.GraphSpecH\x00\x12-\n\x06one_of\x18\x66 \x01(\x0b\x32\x1b.rlmesh.spaces.v1.OneOfSpecH\x00\x42\x06\n\x04spec\"\x1c\n\nSpaceValue\x12\x0e\n\x06leaves\x18\x01 \x03(\x0c\"C\n\x08TextSpec\x12\x12\n\nmin_length\x18\x01 \x01(\x03\x12\x12\n\nmax_length\x18\x02 \x01(\x03\x12\x0f\n\x07\x63harset\x18\x03 \x01(\t\"8\n\tTupleSpec\x12+\n\x06spaces\x18\x01 \x03(\x0b\x32\x1b.rlmesh.spaces.v1.SpaceSpec\"*\n\rUniformBounds\x12\x0b\n\x03low\x18\x01 \x01(\x0c\x12\x0c\n\x04high\x18\x02 \x01(\x0c*\xa8\x02\n\x08\x44\x61taType\x12\x19\n\x15\x44\x41TA_TYPE_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x44\x41TA_TYPE_BOOL\x10\x01\x12\x13\n\x0f\x44\x41TA_TYPE_UINT8\x10\x02\x12\x14\n\x10\x44\x41TA_TYPE_UINT16\x10\x03\x12\x14\n\x10\x44\x41TA_TYPE_UINT32\x10\x04\x12\x14\n\x10\x44\x41TA_TYPE_UINT64\x10\x05\x12\x12\n\x0e\x44\x41TA_TYPE_INT8\x10\x06\x12\x13\n\x0f\x44\x41TA_TYPE_INT16\x10\x07\x12\x13\n\x0f\x44\x41TA_TYPE_INT32\x10\x08\x12\x13\n\x0f\x44\x41TA_TYPE_INT64\x10\t\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT16\x10\n\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT32\x10\x0b\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT64\x10\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -23,38 +23,46 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
   _globals['_METAMAP_ENTRIESENTRY']._options = None
   _globals['_METAMAP_ENTRIESENTRY']._serialized_options = b'8\001'
-  _globals['_DATATYPE']._serialized_start=1527
-  _globals['_DATATYPE']._serialized_end=1823
+  _globals['_DATATYPE']._serialized_start=2187
+  _globals['_DATATYPE']._serialized_end=2483
   _globals['_BOXSPEC']._serialized_start=57
   _globals['_BOXSPEC']._serialized_end=209
   _globals['_DICTSPEC']._serialized_start=211
   _globals['_DICTSPEC']._serialized_end=280
   _globals['_DISCRETESPEC']._serialized_start=282
-  _globals['_DISCRETESPEC']._serialized_end=322
-  _globals['_ELEMENTWISEBOUNDS']._serialized_start=324
-  _globals['_ELEMENTWISEBOUNDS']._serialized_end=370
-  _globals['_METALIST']._serialized_start=372
-  _globals['_METALIST']._serialized_end=426
-  _globals['_METAMAP']._serialized_start=429
-  _globals['_METAMAP']._serialized_end=572
-  _globals['_METAMAP_ENTRIESENTRY']._serialized_start=497
-  _globals['_METAMAP_ENTRIESENTRY']._serialized_end=572
-  _globals['_METANULL']._serialized_start=574
-  _globals['_METANULL']._serialized_end=584
-  _globals['_METAVALUE']._serialized_start=587
-  _globals['_METAVALUE']._serialized_end=824
-  _globals['_MULTIBINARYSPEC']._serialized_start=826
-  _globals['_MULTIBINARYSPEC']._serialized_end=843
-  _globals['_MULTIDISCRETESPEC']._serialized_start=845
-  _globals['_MULTIDISCRETESPEC']._serialized_end=893
-  _globals['_SPACESPEC']._serialized_start=896
-  _globals['_SPACESPEC']._serialized_end=1323
-  _globals['_SPACEVALUE']._serialized_start=1325
-  _globals['_SPACEVALUE']._serialized_end=1353
-  _globals['_TEXTSPEC']._serialized_start=1355
-  _globals['_TEXTSPEC']._serialized_end=1422
-  _globals['_TUPLESPEC']._serialized_start=1424
-  _globals['_TUPLESPEC']._serialized_end=1480
-  _globals['_UNIFORMBOUNDS']._serialized_start=1482
-  _globals['_UNIFORMBOUNDS']._serialized_end=1524
+  _globals['_DISCRETESPEC']._serialized_end=371
+  _globals['_ELEMENTWISEBOUNDS']._serialized_start=373
+  _globals['_ELEMENTWISEBOUNDS']._serialized_end=419
+  _globals['_GRAPHSPEC']._serialized_start=421
+  _globals['_GRAPHSPEC']._serialized_end=520
+  _globals['_METALIST']._serialized_start=522
+  _globals['_METALIST']._serialized_end=576
+  _globals['_METAMAP']._serialized_start=579
+  _globals['_METAMAP']._serialized_end=722
+  _globals['_METAMAP_ENTRIESENTRY']._serialized_start=647
+  _globals['_METAMAP_ENTRIESENTRY']._serialized_end=722
+  _globals['_METANULL']._serialized_start=724
+  _globals['_METANULL']._serialized_end=734
+  _globals['_METATENSOR']._serialized_start=736
+  _globals['_METATENSOR']._serialized_end=820
+  _globals['_METAVALUE']._serialized_start=823
+  _globals['_METAVALUE']._serialized_end=1108
+  _globals['_MULTIBINARYSPEC']._serialized_start=1110
+  _globals['_MULTIBINARYSPEC']._serialized_end=1176
+  _globals['_MULTIDISCRETESPEC']._serialized_start=1178
+  _globals['_MULTIDISCRETESPEC']._serialized_end=1275
+  _globals['_ONEOFSPEC']._serialized_start=1277
+  _globals['_ONEOFSPEC']._serialized_end=1333
+  _globals['_SEQUENCESPEC']._serialized_start=1335
+  _globals['_SEQUENCESPEC']._serialized_end=1408
+  _globals['_SPACESPEC']._serialized_start=1411
+  _globals['_SPACESPEC']._serialized_end=1983
+  _globals['_SPACEVALUE']._serialized_start=1985
+  _globals['_SPACEVALUE']._serialized_end=2013
+  _globals['_TEXTSPEC']._serialized_start=2015
+  _globals['_TEXTSPEC']._serialized_end=2082
+  _globals['_TUPLESPEC']._serialized_start=2084
+  _globals['_TUPLESPEC']._serialized_end=2140
+  _globals['_UNIFORMBOUNDS']._serialized_start=2142
+  _globals['_UNIFORMBOUNDS']._serialized_end=2184
 # @@protoc_insertion_point(module_scope)

@@ -121,17 +121,21 @@ class DiscreteSpec(google.protobuf.message.Message):
 
     N_FIELD_NUMBER: builtins.int
     START_FIELD_NUMBER: builtins.int
+    VALUE_DTYPE_FIELD_NUMBER: builtins.int
     n: builtins.int
     """at least 1"""
     start: builtins.int
     """absent: 0"""
+    value_dtype: global___DataType.ValueType
+    """The environment's own integer type, where it is not SpaceSpec.dtype, in which values travel."""
     def __init__(
         self,
         *,
         n: builtins.int = ...,
         start: builtins.int = ...,
+        value_dtype: global___DataType.ValueType = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["n", b"n", "start", b"start"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["n", b"n", "start", b"start", "value_dtype", b"value_dtype"]) -> None: ...
 
 global___DiscreteSpec = DiscreteSpec
 
@@ -154,6 +158,33 @@ class ElementwiseBounds(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["high", b"high", "low", b"low"]) -> None: ...
 
 global___ElementwiseBounds = ElementwiseBounds
+
+@typing.final
+class GraphSpec(google.protobuf.message.Message):
+    """Nodes with features, edges with features, and which nodes each edge joins."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NODES_FIELD_NUMBER: builtins.int
+    EDGES_FIELD_NUMBER: builtins.int
+    @property
+    def nodes(self) -> global___SpaceSpec:
+        """of one node"""
+
+    @property
+    def edges(self) -> global___SpaceSpec:
+        """of one edge; absent: no features, and no edges"""
+
+    def __init__(
+        self,
+        *,
+        nodes: global___SpaceSpec | None = ...,
+        edges: global___SpaceSpec | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["edges", b"edges", "nodes", b"nodes"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["edges", b"edges", "nodes", b"nodes"]) -> None: ...
+
+global___GraphSpec = GraphSpec
 
 @typing.final
 class MetaList(google.protobuf.message.Message):
@@ -218,6 +249,31 @@ class MetaNull(google.protobuf.message.Message):
 global___MetaNull = MetaNull
 
 @typing.final
+class MetaTensor(google.protobuf.message.Message):
+    """An array. Only written to peers that say they can read it."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DTYPE_FIELD_NUMBER: builtins.int
+    SHAPE_FIELD_NUMBER: builtins.int
+    DATA_FIELD_NUMBER: builtins.int
+    dtype: global___DataType.ValueType
+    data: builtins.bytes
+    """elements in C order, little-endian; a bool is one byte"""
+    @property
+    def shape(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]: ...
+    def __init__(
+        self,
+        *,
+        dtype: global___DataType.ValueType = ...,
+        shape: collections.abc.Iterable[builtins.int] | None = ...,
+        data: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["data", b"data", "dtype", b"dtype", "shape", b"shape"]) -> None: ...
+
+global___MetaTensor = MetaTensor
+
+@typing.final
 class MetaValue(google.protobuf.message.Message):
     """One free-form value. No arm set means None."""
 
@@ -231,6 +287,7 @@ class MetaValue(google.protobuf.message.Message):
     LIST_FIELD_NUMBER: builtins.int
     MAP_FIELD_NUMBER: builtins.int
     NULL_FIELD_NUMBER: builtins.int
+    TENSOR_FIELD_NUMBER: builtins.int
     integer: builtins.int
     number: builtins.float
     text: builtins.str
@@ -242,6 +299,8 @@ class MetaValue(google.protobuf.message.Message):
     def map(self) -> global___MetaMap: ...
     @property
     def null(self) -> global___MetaNull: ...
+    @property
+    def tensor(self) -> global___MetaTensor: ...
     def __init__(
         self,
         *,
@@ -253,10 +312,11 @@ class MetaValue(google.protobuf.message.Message):
         list: global___MetaList | None = ...,
         map: global___MetaMap | None = ...,
         null: global___MetaNull | None = ...,
+        tensor: global___MetaTensor | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["boolean", b"boolean", "data", b"data", "integer", b"integer", "kind", b"kind", "list", b"list", "map", b"map", "null", b"null", "number", b"number", "text", b"text"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["boolean", b"boolean", "data", b"data", "integer", b"integer", "kind", b"kind", "list", b"list", "map", b"map", "null", b"null", "number", b"number", "text", b"text"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["integer", "number", "text", "boolean", "data", "list", "map", "null"] | None: ...
+    def HasField(self, field_name: typing.Literal["boolean", b"boolean", "data", b"data", "integer", b"integer", "kind", b"kind", "list", b"list", "map", b"map", "null", b"null", "number", b"number", "tensor", b"tensor", "text", b"text"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["boolean", b"boolean", "data", b"data", "integer", b"integer", "kind", b"kind", "list", b"list", "map", b"map", "null", b"null", "number", b"number", "tensor", b"tensor", "text", b"text"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["integer", "number", "text", "boolean", "data", "list", "map", "null", "tensor"] | None: ...
 
 global___MetaValue = MetaValue
 
@@ -266,9 +326,15 @@ class MultiBinarySpec(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    VALUE_DTYPE_FIELD_NUMBER: builtins.int
+    value_dtype: global___DataType.ValueType
+    """The environment's own element type, where it is not SpaceSpec.dtype; as wide as that."""
     def __init__(
         self,
+        *,
+        value_dtype: global___DataType.ValueType = ...,
     ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["value_dtype", b"value_dtype"]) -> None: ...
 
 global___MultiBinarySpec = MultiBinarySpec
 
@@ -280,6 +346,9 @@ class MultiDiscreteSpec(google.protobuf.message.Message):
 
     NVEC_FIELD_NUMBER: builtins.int
     START_FIELD_NUMBER: builtins.int
+    VALUE_DTYPE_FIELD_NUMBER: builtins.int
+    value_dtype: global___DataType.ValueType
+    """The environment's own integer type, where it is not SpaceSpec.dtype, in which values travel."""
     @property
     def nvec(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """number of categories of each element, flattened in C order"""
@@ -295,10 +364,56 @@ class MultiDiscreteSpec(google.protobuf.message.Message):
         *,
         nvec: collections.abc.Iterable[builtins.int] | None = ...,
         start: collections.abc.Iterable[builtins.int] | None = ...,
+        value_dtype: global___DataType.ValueType = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["nvec", b"nvec", "start", b"start"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["nvec", b"nvec", "start", b"start", "value_dtype", b"value_dtype"]) -> None: ...
 
 global___MultiDiscreteSpec = MultiDiscreteSpec
+
+@typing.final
+class OneOfSpec(google.protobuf.message.Message):
+    """A value of one of several spaces, with the number of that space."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SPACES_FIELD_NUMBER: builtins.int
+    @property
+    def spaces(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SpaceSpec]:
+        """at least one"""
+
+    def __init__(
+        self,
+        *,
+        spaces: collections.abc.Iterable[global___SpaceSpec] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["spaces", b"spaces"]) -> None: ...
+
+global___OneOfSpec = OneOfSpec
+
+@typing.final
+class SequenceSpec(google.protobuf.message.Message):
+    """Any number of values of one space."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SPACE_FIELD_NUMBER: builtins.int
+    STACK_FIELD_NUMBER: builtins.int
+    stack: builtins.bool
+    """the values are one array, or one tree of arrays, with a leading dimension"""
+    @property
+    def space(self) -> global___SpaceSpec:
+        """of one value"""
+
+    def __init__(
+        self,
+        *,
+        space: global___SpaceSpec | None = ...,
+        stack: builtins.bool = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["space", b"space"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["space", b"space", "stack", b"stack"]) -> None: ...
+
+global___SequenceSpec = SequenceSpec
 
 @typing.final
 class SpaceSpec(google.protobuf.message.Message):
@@ -313,6 +428,9 @@ class SpaceSpec(google.protobuf.message.Message):
     TEXT_FIELD_NUMBER: builtins.int
     DICT_FIELD_NUMBER: builtins.int
     TUPLE_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
+    GRAPH_FIELD_NUMBER: builtins.int
+    ONE_OF_FIELD_NUMBER: builtins.int
     dtype: global___DataType.ValueType
     """unspecified for containers"""
     @property
@@ -333,6 +451,14 @@ class SpaceSpec(google.protobuf.message.Message):
     def dict(self) -> global___DictSpec: ...
     @property
     def tuple(self) -> global___TupleSpec: ...
+    @property
+    def sequence(self) -> global___SequenceSpec:
+        """Ours. A server refuses the handshake of a client that does not say it can read them."""
+
+    @property
+    def graph(self) -> global___GraphSpec: ...
+    @property
+    def one_of(self) -> global___OneOfSpec: ...
     def __init__(
         self,
         *,
@@ -345,10 +471,13 @@ class SpaceSpec(google.protobuf.message.Message):
         text: global___TextSpec | None = ...,
         dict: global___DictSpec | None = ...,
         tuple: global___TupleSpec | None = ...,
+        sequence: global___SequenceSpec | None = ...,
+        graph: global___GraphSpec | None = ...,
+        one_of: global___OneOfSpec | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["box", b"box", "dict", b"dict", "discrete", b"discrete", "multi_binary", b"multi_binary", "multi_discrete", b"multi_discrete", "spec", b"spec", "text", b"text", "tuple", b"tuple"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["box", b"box", "dict", b"dict", "discrete", b"discrete", "dtype", b"dtype", "multi_binary", b"multi_binary", "multi_discrete", b"multi_discrete", "shape", b"shape", "spec", b"spec", "text", b"text", "tuple", b"tuple"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["spec", b"spec"]) -> typing.Literal["box", "discrete", "multi_binary", "multi_discrete", "text", "dict", "tuple"] | None: ...
+    def HasField(self, field_name: typing.Literal["box", b"box", "dict", b"dict", "discrete", b"discrete", "graph", b"graph", "multi_binary", b"multi_binary", "multi_discrete", b"multi_discrete", "one_of", b"one_of", "sequence", b"sequence", "spec", b"spec", "text", b"text", "tuple", b"tuple"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["box", b"box", "dict", b"dict", "discrete", b"discrete", "dtype", b"dtype", "graph", b"graph", "multi_binary", b"multi_binary", "multi_discrete", b"multi_discrete", "one_of", b"one_of", "sequence", b"sequence", "shape", b"shape", "spec", b"spec", "text", b"text", "tuple", b"tuple"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["spec", b"spec"]) -> typing.Literal["box", "discrete", "multi_binary", "multi_discrete", "text", "dict", "tuple", "sequence", "graph", "one_of"] | None: ...
 
 global___SpaceSpec = SpaceSpec
 
