@@ -23,8 +23,14 @@ Metadata = Mapping[str, object]
 InfoDict = dict[str, Any]  # Any: environments put anything there
 """What comes with an observation."""
 
+BatchPredictContext = list[PredictContext]
+"""The contexts of several predictions at once, one for each lane in order."""
+
 SpecArg = NoAdapter | None
 """What `Model(spec=...)` takes."""
+
+ViewArg = bool | str | None
+"""What the published `view=` takes, for annotations: this build has no viewer."""
 
 
 class SpaceLike(Protocol):
@@ -69,6 +75,40 @@ class EnvLike(SupportsResetStep, Protocol):
         ...
 
 
+class VectorEnvLike(Protocol):
+    """Several environments that are stepped together, as Gymnasium's vector environments are.
+
+    Observations, rewards and flags have the lanes along their first dimension.
+    """
+
+    @property
+    def num_envs(self) -> int:
+        """How many there are."""
+        ...
+
+    @property
+    def single_observation_space(self) -> Any:  # Any: gymnasium's or ours
+        """What one of them observes."""
+        ...
+
+    @property
+    def single_action_space(self) -> Any:  # Any: gymnasium's or ours
+        """What one of them can be stepped with."""
+        ...
+
+    def reset(self, *, seed: int | None = None) -> tuple[Any, Any]:  # Any: observations, infos
+        """Start an episode in each."""
+        ...
+
+    def step(self, actions: Any, /) -> tuple[Any, ...]:  # Any: actions; the five parts
+        """Take a step in each."""
+        ...
+
+    def close(self) -> None:
+        """Release what they hold."""
+        ...
+
+
 class HasEnvContract(SupportsResetStep, Protocol):
     """A handle to a served environment."""
 
@@ -102,6 +142,7 @@ EnvTarget = str | Endpoint | HasEnvContract | LocalEnvTarget | HasAddress
 """Everything that `rlmesh.run` takes as an environment."""
 
 __all__ = [
+    "BatchPredictContext",
     "EnvLike",
     "EnvTarget",
     "HasAddress",
@@ -116,4 +157,6 @@ __all__ = [
     "SupportsMake",
     "SupportsResetStep",
     "Value",
+    "VectorEnvLike",
+    "ViewArg",
 ]

@@ -8,7 +8,20 @@ import numpy as np
 import pytest
 from rlmesh.codec import NUMPY, compile_codec
 from rlmesh.codec.ranges import compile_range_check
-from rlmesh.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Text, Tuple
+from rlmesh.spaces import (
+    Box,
+    Dict,
+    Discrete,
+    Graph,
+    MultiBinary,
+    MultiDiscrete,
+    OneOf,
+    Sequence,
+    Space,
+    Text,
+    Tuple,
+)
+from rlmesh.values import DTYPES
 
 HALF = Box(np.array([0, -np.inf]), np.array([np.inf, 1]), (2,))
 WIDE = Box(-1, 1, (40,))
@@ -107,3 +120,44 @@ def test_a_batch_says_which_lane(space: Box) -> None:
     assert found(space, good, good, bad) == [
         ("$", "holds 5.0 at [1] in lane 2, outside -1.0 to 1.0")
     ]
+
+
+@pytest.mark.parametrize("dtype", list(DTYPES))
+@pytest.mark.parametrize("size", [2, 30])
+def test_every_element_type_is_read_as_what_it_is(dtype: str, size: int) -> None:
+    number = DTYPES[dtype].type(1)
+    space = Box(number, number, (size,), dtype)
+
+    assert found(space, np.ones(size, DTYPES[dtype])) == []
+    ((_, said),) = found(space, changed_array(size, dtype))
+    assert said.startswith(f"holds {DTYPES[dtype].type(0)} at [1]")
+
+
+def changed_array(size: int, dtype: str) -> Any:
+    array = np.ones(size, DTYPES[dtype])
+    array[1] = 0
+    return array
+
+
+@pytest.mark.parametrize(
+    ("space", "good", "bad"),
+    [
+        (Sequence(Box(0, 1, (1,))), ([0.5], [1]), ([0.5], [2])),
+        (Sequence(Text(2)), ("a", "bc"), ("a", "long")),
+        (OneOf([Discrete(2), Box(0, 1, (1,))]), (1, [1]), (1, [2])),
+        (Graph(Box(0, 1, (1,))), ([[0.5]], None, None), ([[2]], None, None)),
+    ],
+    ids=repr,
+)
+def test_values_without_a_fixed_size_are_looked_into(space: Space, good: Any, bad: Any) -> None:
+    assert found(space, good) == []
+    ((path, said),) = found(space, bad)
+    assert path == "$"
+    assert "value at $" in said
+
+
+def test_values_without_a_fixed_size_and_without_limits_are_left_alone() -> None:
+    free = Box(-np.inf, np.inf, (1,))
+
+    for space in (Sequence(free), OneOf([free, Discrete(2)]), Graph(free, free)):
+        assert compile_range_check(space) is None

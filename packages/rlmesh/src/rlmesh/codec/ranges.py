@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Final, TypeAlias
@@ -18,7 +19,19 @@ from rlcore import InvalidValueError
 
 from rlmesh.codec.bodies import compile_body
 from rlmesh.codec.slabs import read_one, read_slab
-from rlmesh.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Text, Tuple
+from rlmesh.spaces import (
+    Box,
+    Dict,
+    Discrete,
+    Graph,
+    MultiBinary,
+    MultiDiscrete,
+    OneOf,
+    Sequence,
+    Space,
+    Text,
+    Tuple,
+)
 from rlmesh.spaces.coerce import integer_range
 from rlmesh.values import DTYPES, NUMPY, Array, Buffer
 
@@ -52,7 +65,7 @@ class RangeFault:
     detail: str
 
 
-RangeCheck: TypeAlias = Callable[[Sequence[Buffer], int], list[RangeFault]]
+RangeCheck: TypeAlias = Callable[[SequenceOf[Buffer], int], list[RangeFault]]
 """Takes the leaves of a value, and how many lanes lie in each; returns what is out of range."""
 
 LeafCheck: TypeAlias = Callable[[Buffer, int], RangeFault | None]
@@ -74,13 +87,13 @@ def compile_range_check(space: Space) -> RangeCheck | None:
     if len(checks) == 1:
         (only, check_only) = checks[0]
 
-        def check_one(leaves: Sequence[Buffer], lanes: int = 1) -> list[RangeFault]:
+        def check_one(leaves: SequenceOf[Buffer], lanes: int = 1) -> list[RangeFault]:
             fault = check_only(leaves[only], lanes)
             return [] if fault is None else [fault]
 
         return check_one
 
-    def check_all(leaves: Sequence[Buffer], lanes: int = 1) -> list[RangeFault]:
+    def check_all(leaves: SequenceOf[Buffer], lanes: int = 1) -> list[RangeFault]:
         found = [check(leaves[index], lanes) for index, check in checks]
         return [fault for fault in found if fault is not None]
 
@@ -101,6 +114,8 @@ def _leaves(space: Space, path: str) -> list[tuple[Space, str]]:
 @singledispatch
 def _leaf_check(space: Space, path: str) -> LeafCheck | None:
     """Return the check of a space whose values have no fixed size."""
+    if not _is_limited(space):
+        return None
     read = compile_body(space, path, NUMPY, False).read
 
     def check(content: Buffer, lanes: int) -> RangeFault | None:
@@ -113,6 +128,24 @@ def _leaf_check(space: Space, path: str) -> LeafCheck | None:
         return None
 
     return check
+
+
+def _is_limited(space: Space | None) -> bool:
+    match space:
+        case Box():
+            return not _is_full(space)
+        case Text():
+            return True
+        case Dict():
+            return any(map(_is_limited, space.values()))
+        case Tuple() | OneOf():
+            return any(map(_is_limited, space))
+        case Sequence():
+            return _is_limited(space.feature_space)
+        case Graph():
+            return _is_limited(space.node_space) or _is_limited(space.edge_space)
+        case _:
+            return False
 
 
 @_leaf_check.register(Discrete)
@@ -145,7 +178,7 @@ def _(space: Text, path: str) -> LeafCheck | None:
 @_leaf_check.register
 def _(space: Box, path: str) -> LeafCheck | None:
     dtype, size = DTYPES[space.dtype], math.prod(space.shape)
-    if size == 0 or _is_full(space, dtype):
+    if size == 0 or _is_full(space):
         return None
     low, high = space.low.reshape(-1), space.high.reshape(-1)
     shape = tuple(space.shape)
@@ -178,7 +211,8 @@ def _(space: Box, path: str) -> LeafCheck | None:
     return check
 
 
-def _is_full(space: Box, dtype: np.dtype[Any]) -> bool:
+def _is_full(space: Box) -> bool:
+    dtype = DTYPES[space.dtype]
     lowest, highest = (-np.inf, np.inf) if dtype.kind == "f" else integer_range(dtype)
     return bool((space.low == lowest).all() and (space.high == highest).all())
 
@@ -206,11 +240,11 @@ def _within_each(dtype: np.dtype[Any], low: Array, high: Array) -> Callable[[Buf
 
 def _few_within(
     uniform: tuple[Array, Array] | None, low: Array, high: Array
-) -> Callable[[Sequence[float]], bool]:
+) -> Callable[[SequenceOf[float]], bool]:
     if uniform is not None:
         least, greatest = uniform[0].item(), uniform[1].item()
 
-        def all_between(numbers: Sequence[float]) -> bool:
+        def all_between(numbers: SequenceOf[float]) -> bool:
             for number in numbers:  # noqa: SIM110  # a generator takes twice as long
                 if not least <= number <= greatest:
                     return False
@@ -219,7 +253,7 @@ def _few_within(
         return all_between
     bounds = list(zip(low.tolist(), high.tolist(), strict=True))
 
-    def each_between(numbers: Sequence[float]) -> bool:
+    def each_between(numbers: SequenceOf[float]) -> bool:
         for number, (lowest, highest) in zip(numbers, bounds, strict=True):
             if not lowest <= number <= highest:
                 return False
