@@ -161,3 +161,15 @@ def test_values_without_a_fixed_size_and_without_limits_are_left_alone() -> None
 
     for space in (Sequence(free), OneOf([free, Discrete(2)]), Graph(free, free)):
         assert compile_range_check(space) is None
+
+
+@pytest.mark.parametrize(
+    "space", [Box(0, 1, (2,)), Box(0, 1, (20,)), Text(3), Sequence(Box(0, 1, (1,)))], ids=repr
+)
+def test_what_has_a_wrong_form_is_left_to_the_codec(space: Space) -> None:
+    check = compile_range_check(space)
+
+    assert check is not None
+    assert check([], 1) == []
+    assert check([b"\xff\xff\xff"], 1) == []
+    assert check([b"\1" + bytes(7) + b"\1" + bytes(7) + b"\xff"], 1) == []

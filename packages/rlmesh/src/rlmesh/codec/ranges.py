@@ -74,8 +74,9 @@ LeafCheck: TypeAlias = Callable[[Buffer, int], RangeFault | None]
 def compile_range_check(space: Space) -> RangeCheck | None:
     """Return what checks encoded values of a space, or None where none can be out of range.
 
-    The check takes leaves that the space's codec wrote or has read; NaN is out of every range, but
-    not out of a Box without bounds. At most one fault is returned for each leaf.
+    The check takes the leaves of an encoded value. Those of a wrong form have no faults: they are
+    the codec's to refuse. NaN is out of every range, but not out of a Box without bounds. At most
+    one fault is returned for each leaf.
     """
     checks = [
         (index, check)
@@ -84,16 +85,19 @@ def compile_range_check(space: Space) -> RangeCheck | None:
     ]
     if not checks:
         return None
+    count = len(_leaves(space, "$"))
     if len(checks) == 1:
         (only, check_only) = checks[0]
 
-        def check_one(leaves: SequenceOf[Buffer], lanes: int = 1) -> list[RangeFault]:
-            fault = check_only(leaves[only], lanes)
+        def check_one(leaves: SequenceOf[Buffer], lanes: int) -> list[RangeFault]:
+            fault = check_only(leaves[only], lanes) if len(leaves) == count else None
             return [] if fault is None else [fault]
 
         return check_one
 
-    def check_all(leaves: SequenceOf[Buffer], lanes: int = 1) -> list[RangeFault]:
+    def check_all(leaves: SequenceOf[Buffer], lanes: int) -> list[RangeFault]:
+        if len(leaves) != count:
+            return []
         found = [check(leaves[index], lanes) for index, check in checks]
         return [fault for fault in found if fault is not None]
 
@@ -119,8 +123,11 @@ def _leaf_check(space: Space, path: str) -> LeafCheck | None:
     read = compile_body(space, path, NUMPY, False).read
 
     def check(content: Buffer, lanes: int) -> RangeFault | None:
-        for body in read_slab(content, lanes, path):
-            value = read(body)
+        try:
+            values = [read(body) for body in read_slab(content, lanes, path)]
+        except InvalidValueError:
+            return None
+        for value in values:
             try:
                 space.check(value, path)
             except InvalidValueError as error:
@@ -161,9 +168,12 @@ def _(space: Text, path: str) -> LeafCheck | None:
     allowed = frozenset(space.charset)
 
     def check(content: Buffer, lanes: int) -> RangeFault | None:
-        bodies = (read_one(content, path),) if lanes == 1 else read_slab(content, lanes, path)
-        for body in bodies:
-            text = str(body, "utf-8")
+        try:
+            bodies = (read_one(content, path),) if lanes == 1 else read_slab(content, lanes, path)
+            texts = [str(body, "utf-8") for body in bodies]
+        except (InvalidValueError, UnicodeDecodeError):
+            return None
+        for text in texts:
             if not least <= len(text) <= most:
                 said = f"has {len(text)} characters; it must have {least} to {most}"
                 return RangeFault(path, said)
@@ -199,12 +209,21 @@ def _(space: Box, path: str) -> LeafCheck | None:
         is_within = _within_two(dtype, uniform[0], uniform[1])
     else:
         is_within = _within_each(dtype, low, high)
+    lane_bytes = size * dtype.itemsize
     if size > FEW:
-        return lambda content, lanes: None if is_within(content) else explain(content)
+
+        def check_many(content: Buffer, lanes: int) -> RangeFault | None:
+            if len(content) != lanes * lane_bytes or is_within(content):
+                return None
+            return explain(content)
+
+        return check_many
     unpack = struct.Struct(f"<{size}{_FORMATS[space.dtype]}").unpack
     are_within = _few_within(uniform, low, high)
 
     def check(content: Buffer, lanes: int) -> RangeFault | None:
+        if len(content) != lanes * lane_bytes:
+            return None
         inside = are_within(unpack(content)) if lanes == 1 else is_within(content)
         return None if inside else explain(content)
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, cast
 
 from rlcore import InvalidActionError, InvalidObservationError
 
-from rlmesh.codec.ranges import RangeCheck, compile_range_check
-from rlmesh.spaces import Space
-from rlmesh.values import Buffer
+from rlmesh.codec.ranges import RangeCheck, RangeFault, compile_range_check
+from rlmesh.protocol.messages import Leaves, Request, ResetAnswer, StepAnswer, Timing
+from rlmesh.server.stage import bad_action, bad_observation
+from rlmesh.specs import EnvContract
 
 POLICY_VARIABLE: Final = "RLMESH_VALIDATION_POLICY"
 WARNING_KEY: Final = "rlmesh.conformance.warning"
 """Where an info holds what was out of range: maps with `kind`, `path` and `detail`."""
 
 Warnings = list[dict[str, str]]
+Info = Mapping[str, object] | None
+Step = Callable[[Request, Timing], StepAnswer]
+Reset = Callable[[Request, Timing], ResetAnswer]
 
 
 class ValidationPolicy(StrEnum):
@@ -44,63 +48,111 @@ def policy_named(name: str | None) -> ValidationPolicy:
 class Checks:
     """What can be out of range in an environment's values, compiled once for all sessions."""
 
-    def __init__(self, action: Space, observation: Space, policy: ValidationPolicy) -> None:
+    def __init__(self, contract: EnvContract, policy: ValidationPolicy) -> None:
         self.policy = policy
+        self.lanes = contract.num_envs
         looks = policy is not ValidationPolicy.OFF
-        self.action: RangeCheck | None = compile_range_check(action) if looks else None
-        self.observation: RangeCheck | None = compile_range_check(observation) if looks else None
+        self.action: RangeCheck | None = (
+            compile_range_check(contract.action_space) if looks else None
+        )
+        self.observation: RangeCheck | None = (
+            compile_range_check(contract.observation_space) if looks else None
+        )
 
 
 class Validation:
-    """Checks the values of one session, and remembers what it has said."""
+    """Checks the encoded values of one session, and remembers what it has said."""
 
     def __init__(self, checks: Checks) -> None:
         self._action = checks.action
         self._observation = checks.observation
+        self._lanes = checks.lanes
         self._strict = checks.policy is ValidationPolicy.STRICT
         self._told: set[tuple[str, str]] = set()
 
-    def check_action(self, leaves: Sequence[Buffer], lanes: int = 1) -> Warnings:
-        """Return what is newly out of range in an encoded action that its codec has read.
+    def of_steps(self, step: Step) -> Step:
+        """Return a step that checks its action and its observation; itself where none can be wrong.
 
-        Raises:
-            InvalidActionError: something is, and the policy is strict.
+        It raises `Failed` for what a strict server refuses: the action before the environment is
+        stepped, the observation after.
         """
         if self._action is None:
-            return []
-        faults = self._action(leaves, lanes)
-        if not faults:
-            return []
+            return step if self._observation is None else self._observing(step)
         if self._strict:
-            path, detail = faults[0].path, faults[0].detail
-            raise InvalidActionError(f"the action at {path} {detail}", path=path)
-        return self._new("action", [(fault.path, fault.detail) for fault in faults])
+            return self._refusing(step if self._observation is None else self._observing(step))
+        return self._acting(step if self._observation is None else self._observing(step))
 
-    def check_observation(self, leaves: Sequence[Buffer], lanes: int = 1) -> Warnings:
-        """Return what is newly out of range in an encoded observation.
+    def of_resets(self, reset: Reset) -> Reset:
+        """Return a reset that checks its observation; itself where that cannot be wrong."""
+        check = self._observation
+        if check is None:
+            return reset
 
-        Raises:
-            InvalidObservationError: something is, and the policy is strict.
-        """
-        if self._observation is None:
-            return []
-        faults = self._observation(leaves, lanes)
-        if not faults:
-            return []
-        if self._strict:
-            path, detail = faults[0].path, faults[0].detail
-            raise InvalidObservationError(f"the observation at {path} {detail}", path=path)
-        return self._new("observation", [(fault.path, fault.detail) for fault in faults])
+        def checked(request: Request, timing: Timing) -> ResetAnswer:
+            answer = reset(request, timing)
+            faults = check(answer.leaves, len(request.lanes) or self._lanes)
+            if faults:
+                answer.info = self._observed("reset", faults, answer.info)
+            return answer
 
-    def _new(self, kind: str, found: Sequence[tuple[str, str]]) -> Warnings:
-        warnings: Warnings = []
-        for path, detail in found:
-            if (kind, path) not in self._told:
-                self._told.add((kind, path))
-                warnings.append({"kind": kind, "path": path, "detail": detail})
-        return warnings
+        return checked
 
+    def _observing(self, step: Step) -> Step:
+        check, all_lanes = self._observation, self._lanes
+        assert check is not None  # the caller has looked
 
-def with_warnings(info: Mapping[str, object] | None, warnings: Warnings) -> Mapping[str, object]:
-    """Return an info that also says what was out of range."""
-    return {**(info or {}), WARNING_KEY: warnings}
+        def checked(request: Request, timing: Timing) -> StepAnswer:
+            answer = step(request, timing)
+            faults = check(answer.leaves, len(request.lanes) or all_lanes)
+            if faults:
+                answer.info = self._observed("step", faults, answer.info)
+            return answer
+
+        return checked
+
+    def _acting(self, step: Step) -> Step:
+        def checked(request: Request, timing: Timing) -> StepAnswer:
+            answer = step(request, timing)
+            # After the step: until then, nobody has seen that the action has the right form.
+            faults = self._faults(request)
+            if faults:
+                answer.info = self._with("action", faults, answer.info)
+            return answer
+
+        return checked
+
+    def _refusing(self, step: Step) -> Step:
+        def checked(request: Request, timing: Timing) -> StepAnswer:
+            for fault in self._faults(request):
+                text = f"the action at {fault.path} {fault.detail}"
+                raise bad_action(InvalidActionError(text, path=fault.path))
+            return step(request, timing)
+
+        return checked
+
+    def _faults(self, request: Request) -> Sequence[RangeFault]:
+        leaves: Leaves | None = request.action
+        if leaves is None or self._action is None:
+            return ()
+        return self._action(leaves, len(request.lanes) or self._lanes)
+
+    def _observed(self, operation: str, faults: Sequence[RangeFault], info: Info) -> Info:
+        if not self._strict:
+            return self._with("observation", faults, info)
+        path, detail = faults[0].path, faults[0].detail
+        error = InvalidObservationError(f"the observation at {path} {detail}", path=path)
+        raise bad_observation(operation, error) from error
+
+    def _with(self, kind: str, faults: Sequence[RangeFault], info: Info) -> Info:
+        new: Warnings = []
+        for fault in faults:
+            if (kind, fault.path) not in self._told:
+                self._told.add((kind, fault.path))
+                new.append({"kind": kind, "path": fault.path, "detail": fault.detail})
+        if not new:
+            return info
+        known = info or {}
+        # An environment that is itself a client of another server has warnings of that one.
+        before = known.get(WARNING_KEY)
+        said = cast("Warnings", before) if isinstance(before, list) else []
+        return {**known, WARNING_KEY: [*said, *new]}
