@@ -1,4 +1,6 @@
 import struct
+import time
+import tracemalloc
 import zlib
 
 import numpy as np
@@ -97,3 +99,42 @@ def test_frames_of_other_forms_become_pictures(frame: object, pixels: object) ->
 @pytest.mark.parametrize("frame", [None, "ansi", [1, 2], np.zeros((2, 2, 7)), np.zeros(3)])
 def test_what_is_no_picture_is_no_frame(frame: object) -> None:
     assert png_of(frame) is None
+
+
+def claimed(width: int, height: int, packed: bytes) -> bytes:
+    """A file that says it has so many pixels, whatever is in it."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", packed), (b"IEND", b""))
+    return SIGNATURE + b"".join(
+        struct.pack(">I", len(content)) + name + content + b"\0\0\0\0" for name, content in parts
+    )
+
+
+def test_a_file_that_unpacks_to_gigabytes_is_refused_before_it_does() -> None:
+    packer = zlib.compressobj(1)
+    megabytes = b"".join(packer.compress(bytes(2**20)) for _ in range(256)) + packer.flush()
+    assert len(megabytes) < 2**21
+    tracemalloc.start()
+    try:
+        with pytest.raises(ProtocolException, match="too many for a frame"):
+            decode_png(claimed(65_535, 65_535, megabytes))
+        with pytest.raises(ProtocolException, match=r"\d+ bytes of pixels instead of 5"):
+            decode_png(claimed(1, 1, zlib.compress(b"")))
+        assert decode_png(claimed(1, 1, megabytes)).shape == (1, 1, 4)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 16 * 2**20
+
+
+def test_a_file_in_pieces_of_one_byte_is_read_in_one_go() -> None:
+    packed = zlib.compress(bytes(200 * (1 + 255 * 4)), 0)
+    assert len(packed) > 200_000
+    whole = claimed(255, 200, b"")
+    at = whole.index(b"IDAT") - 4
+    pieces = b"".join(
+        b"\0\0\0\1IDAT" + packed[at : at + 1] + b"\0\0\0\0" for at in range(len(packed))
+    )
+    started = time.monotonic()
+    assert not decode_png(whole[:at] + pieces + whole[at:]).any()
+    assert time.monotonic() - started < 5  # some tenths of a second; minutes, if each were copied

@@ -8,6 +8,7 @@ from rlcore import ProtocolException
 from rlmesh.convert import contract_from_proto, contract_to_proto
 from rlmesh.protocol.handshake import Hello, Peer, Welcome
 from rlmesh.specs import EnvContract
+from rlmesh.transport.affordable import check_affordable
 from rlmesh.wire.core.v1 import core_pb2
 from rlmesh.wire.env.v1 import env_pb2
 
@@ -68,7 +69,7 @@ def read_welcome(data: bytes) -> tuple[Welcome, EnvContract | None]:
     """Return a server's answer, and the contract in it.
 
     Raises:
-        ProtocolException: it is not one, or the contract in it cannot be understood.
+        ProtocolException: it is not one, or the contract in it cannot be understood or be true.
     """
     try:
         response = env_pb2.HandshakeResponse.FromString(data)
@@ -87,6 +88,7 @@ def read_welcome(data: bytes) -> tuple[Welcome, EnvContract | None]:
     )
     if not response.HasField("env_contract"):
         return welcome, None
+    check_affordable(response.env_contract)
     return welcome, contract_from_proto(response.env_contract)
 
 

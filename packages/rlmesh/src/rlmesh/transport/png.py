@@ -17,6 +17,8 @@ LEVEL = 1
 COLOUR_OF_CHANNELS = {1: 0, 3: 2, 4: 6}
 CHANNELS_OF_COLOUR = {0: 1, 2: 3, 4: 2, 6: 4}
 LARGEST_SIDE = 65_535
+# An RGBA frame of 8K has 127 MiB; a file of some kilobytes can claim, and unpack to, gigabytes.
+LARGEST_FRAME = 2**27
 
 Pixels = NDArray[np.uint8]
 
@@ -53,12 +55,13 @@ def decode_png(data: bytes) -> Pixels:
 def _decode(data: bytes) -> Pixels:
     if not data.startswith(SIGNATURE):
         raise ValueError("it has no PNG signature")
-    header, packed = b"", b""
+    header = b""
+    pieces: list[bytes] = []
     for kind, content in _chunks(data):
         if kind == b"IHDR":
             header = content
         elif kind == b"IDAT":
-            packed += content
+            pieces.append(content)
     width, height, depth, colour, _, _, interlace = struct.unpack(">IIBBBBB", header)
     if depth != 8 or colour not in CHANNELS_OF_COLOUR or interlace:
         raise ValueError(f"depth {depth}, colour type {colour}, interlace {interlace}")
@@ -66,8 +69,9 @@ def _decode(data: bytes) -> Pixels:
         raise ValueError(f"it has {width} x {height} pixels")
     channels = CHANNELS_OF_COLOUR[colour]
     size = height * (1 + width * channels)
-    unpacker = zlib.decompressobj()
-    raw = unpacker.decompress(packed, size)
+    if size > LARGEST_FRAME:
+        raise ValueError(f"its {width} x {height} pixels take {size} bytes, too many for a frame")
+    raw = zlib.decompressobj().decompress(b"".join(pieces), size)
     if len(raw) != size:
         raise ValueError(f"{len(raw)} bytes of pixels instead of {size}")
     pixels = _unfilter(np.frombuffer(raw, np.uint8).reshape(height, -1), channels)
