@@ -175,10 +175,26 @@ class ServerUnreachable(TransportError):
 
 
 class SessionBusy(TransportError):
-    """The server already has as many sessions as it can hold."""
+    """The server already has as many sessions as it can hold.
+
+    Attributes:
+        position: how far in the queue the client had come, 1 being the next to be served; None
+            where it did not wait.
+    """
 
     default_code = "session_busy"
     default_retryable = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        position: int | None = None,
+        address: str | None = None,
+        **common: Unpack[CommonFacts],
+    ) -> None:
+        super().__init__(message, address=address, **common)
+        self.position = position
 
 
 class SessionClosed(TransportError):

@@ -83,7 +83,7 @@ def test_a_dropped_client_frees_its_place(serve: Serve, scripted: Any) -> None:
 
 def test_no_more_sessions_than_allowed(serve: Serve, factory: Any) -> None:
     server = serve(factory(), options=ServeOptions(max_sessions=1))
-    with RemoteEnv(server) as first, RemoteEnv(server) as second:
+    with RemoteEnv(server) as first, RemoteEnv(server, queue_timeout_seconds=0) as second:
         first.reset()
         with pytest.raises(SessionBusy, match="all 1 sessions"):
             second.reset()

@@ -26,13 +26,13 @@ def checked_seconds(name: str, seconds: float | None) -> float | None:
     return _bounded(name, seconds, hint="Give a number of seconds, or None for no limit.")
 
 
-def checked_wait(seconds: float) -> float:
-    """Return how long to wait for a server.
+def checked_wait(seconds: float, *, name: str = "wait_for_server_seconds") -> float:
+    """Return how long to wait for something.
 
     Raises:
         ConfigurationError: it is no number, negative, or not finite.
     """
-    return _bounded("wait_for_server_seconds", seconds, hint="Give seconds, 0 for no waiting.")
+    return _bounded(name, seconds, hint="Give seconds, 0 for no waiting.")
 
 
 def checked_credential(token: object, credential: object) -> Credential | None:

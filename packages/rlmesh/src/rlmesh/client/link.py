@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from rlcore import (
     AccessDenied,
@@ -22,7 +22,8 @@ from rlcore import (
     SessionClosed,
 )
 
-from rlmesh.client.dialling import Destination, Dialled, dial
+from rlmesh.client.dialling import Destination, dial
+from rlmesh.client.reconnect import Patience, Wires
 from rlmesh.client.strict_dtypes import strictly
 from rlmesh.codec import Backend, compile_codec
 from rlmesh.protocol.faults import Occasion, error_of
@@ -34,34 +35,17 @@ from rlmesh.transport.lane import Lane
 from rlmesh.transport.methods import SHUTDOWN
 
 GOODBYE_SECONDS = 5.0
-MS = 1000
+T = TypeVar("T")
 Outcome = tuple[object, float, bool, bool, dict[str, object]]
-
-
-class Wires:
-    """What has to be hung up when a client is forgotten; it holds no way back to the client."""
-
-    def __init__(self, dialled: Dialled) -> None:
-        self.dialled = dialled
-        self.lane: Lane | None = None
-        self.pid = os.getpid()
-
-    def hang_up(self) -> None:
-        """End the session and the connection, unless they belong to the process before a fork."""
-        if self.pid != os.getpid():
-            return
-        lane, self.lane = self.lane, None
-        if lane is not None:
-            lane.close()
-        self.dialled.connection.close()
 
 
 class EnvLink:
     """Drives one served environment, with values as one backend has them.
 
-    A session is opened by the first call that needs one. After a failure that ended it, `reset`
-    opens another; if the connection itself was lost, or what a resolver gave for it has expired, it
-    is dialled anew, and the contract is checked again.
+    A session is opened by the first call that needs one. Where only the way to it breaks, it is
+    taken up again, and the caller notices nothing but the delay. After a failure that ended it,
+    `reset` opens another; if the server was lost, or what a resolver gave for it has expired, it is
+    dialled anew, and the contract is checked again.
     """
 
     def __init__(
@@ -69,16 +53,14 @@ class EnvLink:
         destination: Destination,
         backend: Backend,
         *,
-        request_seconds: float | None,
+        patience: Patience,
         strict_dtypes: bool = False,
     ) -> None:
         dialled = dial(destination)
-        self.wires = Wires(dialled)
-        self.session_id = time_ordered_id()
+        self.wires = Wires(dialled, patience)
         self.episode_id = ""
         self._destination = replace(destination, contract=dialled.contract)
-        self._seconds = request_seconds
-        self._timeout_ms = 0 if request_seconds is None else max(1, int(request_seconds * MS))
+        self._timeout_ms = patience.timeout_ms
         contract = dialled.contract
         encode = compile_codec(contract.action_space, backend=backend, strict_nan=True).encode
         self._encode = strictly(contract.action_space, encode) if strict_dtypes else encode
@@ -91,6 +73,11 @@ class EnvLink:
         self._was_reset = False
         self._lost = False
         self._closed = False
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session, which the server knows it by as well."""
+        return self.wires.session_id
 
     @property
     def contract(self) -> EnvContract:
@@ -142,15 +129,19 @@ class EnvLink:
         with self._my_turn():
             lane = self._joined()
             self._steps, self._was_reset = 0, False
-            with self._failures(lane, "reset"):
-                reply = lane.reset(
-                    self._next(),
+            number = self._next()
+
+            def ask(lane: Lane) -> ResetReply:
+                return lane.reset(
+                    number,
                     seeds=seeds,
                     options=options,
                     timeout_ms=self._timeout_ms,
                     lanes=lanes,
                     episode_ids=episode_ids,
                 )
+
+            reply = self._asked("reset", lane, ask)
             self._was_reset = True
             return reply
 
@@ -167,10 +158,16 @@ class EnvLink:
             if lane is None or not self._was_reset:
                 raise self._not_ready()
             self._steps += 1
+            number = self._next()
             try:
-                return lane.step(self._next(), leaves, count, self._timeout_ms, lanes, episode_ids)
+                return lane.step(number, leaves, count, self._timeout_ms, lanes, episode_ids)
             except (FaultReceived, Error) as error:
-                raise self._failure(lane, "step", error) from error.__cause__
+                seconds = self._timeout_ms
+                return self._recovered(
+                    "step",
+                    error,
+                    lambda again: again.step(number, leaves, count, seconds, lanes, episode_ids),
+                )
         finally:
             self._turn.release()
 
@@ -190,9 +187,12 @@ class EnvLink:
         """Return the current frame as a PNG file."""
         self._require_own_process()
         with self._my_turn():
-            lane = self._joined()
-            with self._failures(lane, "render"):
-                return lane.render(self._next(), lane_index, timeout_ms=self._timeout_ms)
+            lane, number = self._joined(), self._next()
+            return self._asked(
+                "render",
+                lane,
+                lambda lane: lane.render(number, lane_index, timeout_ms=self._timeout_ms),
+            )
 
     def close(self) -> None:
         """Leave the server; a second call does nothing, and it never fails."""
@@ -205,6 +205,7 @@ class EnvLink:
         if lane is not None and lane.is_open and self._turn.acquire(blocking=False):
             try:
                 lane.say_goodbye(self._next(), "client close", GOODBYE_SECONDS)
+                self.wires.has_ended()
             except (RLMeshException, FaultReceived):
                 pass  # the session is over, which is all that was asked for
             finally:
@@ -216,7 +217,10 @@ class EnvLink:
         self._require_own_process()
         self._require_open()
         reply = self.wires.dialled.connection.call(
-            SHUTDOWN, write_shutdown(reason), operation="shutdown", timeout=self._seconds
+            SHUTDOWN,
+            write_shutdown(reason),
+            operation="shutdown",
+            timeout=self.wires.patience.request_seconds,
         )
         accepted, _ = read_shutdown_answer(reply)
         if accepted:
@@ -238,17 +242,13 @@ class EnvLink:
         return self._join()
 
     def _join(self) -> Lane:
-        lane = self.wires.dialled.connection.join(timeout=self._seconds)
-        self.wires.lane = lane
-        self.session_id = time_ordered_id()
         self._decode = self._observations.decode
         try:
-            with self._failures(lane, "opening a session"):
-                lane.configure(self._next(), self.wires.dialled.edition)
-        except AccessDenied as error:
-            self._destination.advise(error)
-            raise
-        return lane
+            return self.wires.open(self._next())
+        except (FaultReceived, Error) as error:
+            if isinstance(error, AccessDenied):
+                self._destination.advise(error)
+            raise self._failure("opening a session", error) from error.__cause__
 
     def _is_expired(self) -> bool:
         return self._destination.is_resolved and self.wires.dialled.endpoint.expired(time.time())
@@ -259,28 +259,45 @@ class EnvLink:
         self.wires.dialled = dial(self._destination)
         self._lost = False
 
-    @contextmanager
-    def _failures(self, lane: Lane, operation: str) -> Generator[None]:
+    def _asked(self, operation: str, lane: Lane, ask: Callable[[Lane], T]) -> T:
         try:
-            yield
+            return ask(lane)
         except (FaultReceived, Error) as error:
-            raise self._failure(lane, operation, error) from error.__cause__
+            return self._recovered(operation, error, ask)
 
-    def _failure(self, lane: Lane, operation: str, error: FaultReceived | Error) -> Error:
+    def _recovered(
+        self, operation: str, error: FaultReceived | Error, ask: Callable[[Lane], T]
+    ) -> T:
+        """Return what asking again gives where only the way broke; else raise what it means."""
+        if isinstance(error, SessionClosed):
+            try:
+                return self.wires.again(error, ask)
+            except (FaultReceived, Error) as failure:
+                error = failure
+        raise self._failure(operation, error) from error.__cause__
+
+    def _failure(self, operation: str, error: FaultReceived | Error) -> Error:
         if isinstance(error, FaultReceived):
             fault = error.fault
             if not fault.recoverable:
                 # The server ends the session after this; the next reset opens another.
                 self._was_reset = False
-                lane.close()
+                self.wires.has_ended()
             return error_of(fault, self._occasion(operation))
         self._was_reset = False
-        self._lost = not isinstance(error, SessionBusy)
-        lane.close()
+        if isinstance(error, SessionBusy):
+            self.wires.has_ended()
+        else:
+            self._lost = True
+            # It may still be in the environment: it ends there once that returns.
+            self.wires.let_go()
         return error
 
     def _decoded(self, leaves: Leaves) -> object:
         try:
+            lane = self.wires.lane
+            if lane is not None and lane.owns_memory:
+                return self._observations.decode_owned(leaves)
             return self._decode(leaves)
         except InvalidValueError as error:
             raise ProtocolException(

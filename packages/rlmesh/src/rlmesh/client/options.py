@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TypedDict
 
@@ -10,7 +11,9 @@ from rlcore import ConfigurationError, Credential, Secret
 
 from rlmesh.client.arguments import checked_seconds, checked_wait
 from rlmesh.client.dialling import destination_of
+from rlmesh.client.lanes import LaneChoice, checked_lane
 from rlmesh.client.link import EnvLink
+from rlmesh.client.reconnect import Patience
 from rlmesh.client.trust import TlsOption
 from rlmesh.codec import Backend
 from rlmesh.protocol.editions import declared_edition
@@ -30,10 +33,19 @@ class ConnectOptions(TypedDict, total=False):
         connect_timeout_seconds: how long the handshake may take, 10 s by default; None: no limit.
         request_timeout_seconds: how long a call may take, 300 s by default; None: no limit.
         wait_for_server_seconds: how long to keep trying while nothing answers; 0 fails at once.
+        resume_timeout_seconds: how long a session whose connection broke is tried to be taken up
+            again; by default as long as the server keeps it; 0: not at all.
+        queue_timeout_seconds: how long to wait for a session on a server that has none to give;
+            by default 60 s where each client has its own environment, and no longer than a client
+            that was lost may come back where all share one; 0: not at all.
+        on_queue_position: called with the position in the queue, 1 being the next to be served.
         token: what to show to a server that asks for a token; by default what RLMESH_TOKEN holds.
         credential: the same, as a credential.
         tls: whom to trust: True for this machine's roots, a fingerprint `sha256:…`, the file of a
             CA, or a `ClientTls`; False for no TLS.
+        lane: which way steps take: `local` (a unix socket and shared memory on this host), `tcp`
+            (a second port), `grpc`, or `auto` for the first of them that works; by default what
+            RLMESH_LANE says, else `auto`.
         expected_digest: the contract digest that the environment must have.
         workflow_edition: the edition that the caller was written for.
         strict_dtypes: refuse actions whose element types are not exactly the declared ones; by
@@ -47,16 +59,22 @@ class ConnectOptions(TypedDict, total=False):
     connect_timeout_seconds: float | None
     request_timeout_seconds: float | None
     wait_for_server_seconds: float
+    resume_timeout_seconds: float | None
+    queue_timeout_seconds: float | None
+    on_queue_position: Callable[[int], None] | None
     token: str | Secret | None
     credential: Credential | None
     tls: TlsOption
+    lane: LaneChoice | None
     expected_digest: str | None
     workflow_edition: str | None
     strict_dtypes: bool
 
 
-def open_link(address: object, options: ConnectOptions, backend: Backend) -> EnvLink:
-    """Return a link to the environment that a client's arguments name.
+def open_link(
+    address: object, options: ConnectOptions, backend: Backend, *, many: bool = False
+) -> EnvLink:
+    """Return a link to the environment that a client's arguments name; `many`: of several lanes.
 
     Raises:
         AddressError: the address cannot be understood.
@@ -73,6 +91,7 @@ def open_link(address: object, options: ConnectOptions, backend: Backend) -> Env
         token=options.get("token"),
         credential=options.get("credential"),
         tls=options.get("tls"),
+        lane=checked_lane(options.get("lane")),
         expected_digest=options.get("expected_digest"),
         declared_edition=declared_edition(options.get("workflow_edition")),
         connect_seconds=checked_seconds(
@@ -83,12 +102,22 @@ def open_link(address: object, options: ConnectOptions, backend: Backend) -> Env
     request_seconds = checked_seconds(
         "request_timeout_seconds", options.get("request_timeout_seconds", REQUEST_SECONDS)
     )
-    return EnvLink(
-        destination,
-        backend,
+    patience = Patience(
         request_seconds=request_seconds,
+        resume_seconds=_optional("resume_timeout_seconds", options.get("resume_timeout_seconds")),
+        queue_seconds=_optional("queue_timeout_seconds", options.get("queue_timeout_seconds")),
+        told=options.get("on_queue_position"),
+    )
+    return EnvLink(
+        replace(destination, many=many),
+        backend,
+        patience=patience,
         strict_dtypes=options.get("strict_dtypes", False),
     )
+
+
+def _optional(name: str, seconds: float | None) -> float | None:
+    return None if seconds is None else checked_wait(seconds, name=name)
 
 
 def _check_names(options: Mapping[str, object]) -> None:

@@ -23,7 +23,12 @@ RESUME = "rlmesh.env.resume.v1"
 QUEUE = "rlmesh.env.queue.v1"
 # Ours: carriers of frames beside gRPC; what is offered stands in the peer's `extra`.
 LANES = "rlmesh.env.lanes.v1"
+# Ours: infos of many lanes are laid out in columns, one seed is for all of them, and a reset may
+# have gymnasium's mask.
+VECTORS = "rlmesh.env.vectors.v1"
 YES = "true"
+# What a client of this build can do, which it says in every handshake and at every session.
+CLIENT_CAPABILITIES = frozenset({RESUME, QUEUE, LANES, VECTORS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,8 @@ class Welcome:
 
 def greet(*, declared: str | None, peer: Peer) -> Hello:
     """Return what this build's client says."""
-    return Hello(GENERATION, EDITIONS, declared or EDITION, {}, peer)
+    capabilities = dict.fromkeys(sorted(CLIENT_CAPABILITIES), YES)
+    return Hello(GENERATION, EDITIONS, declared or EDITION, capabilities, peer)
 
 
 def answer(

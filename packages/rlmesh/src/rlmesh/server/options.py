@@ -13,6 +13,8 @@ from rlmesh.transport.limits import MESSAGE_BYTES
 DRAIN_SECONDS = 5.0
 CLOSE_SECONDS = 5.0
 MAX_SESSIONS = 64
+LEASE_SECONDS = 20.0
+SHORTEST_LEASE_SECONDS = 0.1
 SMALLEST_MESSAGE_LIMIT = 1024
 
 
@@ -28,6 +30,13 @@ class ServeOptions:
         workflow_edition: the edition the environment was written for; None: this build's.
         max_sessions: how many clients may step at once, where each gets its own environment.
         max_message_bytes: the largest message, either way.
+        lease_seconds: how long a session, and its environment, outlives a client that has gone: it
+            may take half of it to notice that, and the other half the session waits for the
+            client to come back. A client that says goodbye, or cannot resume, ends it at once.
+
+        lanes: whether clients may step over frames as well, which is much faster than gRPC: a unix
+            socket for clients on the same host, and a second TCP port where the server has one.
+        lane_port: that second port; 0: a free one.
 
     Raises:
         ConfigurationError: a number is out of range, or this build does not run the edition.
@@ -41,6 +50,9 @@ class ServeOptions:
     workflow_edition: str | None = None
     max_sessions: int = MAX_SESSIONS
     max_message_bytes: int = MESSAGE_BYTES
+    lease_seconds: float = LEASE_SECONDS
+    lanes: bool = True
+    lane_port: int = 0
 
     def __post_init__(self) -> None:
         for name in ("idle_timeout_seconds", "drain_timeout_seconds", "close_timeout_seconds"):
@@ -57,6 +69,15 @@ class ServeOptions:
             raise ConfigurationError(
                 f"max_message_bytes is {self.max_message_bytes!r}",
                 hint=f"Use {SMALLEST_MESSAGE_LIMIT} to {MESSAGE_BYTES}.",
+            )
+        if not SHORTEST_LEASE_SECONDS <= self.lease_seconds < math.inf:
+            raise ConfigurationError(
+                f"lease_seconds is {self.lease_seconds!r}",
+                hint=f"Give {SHORTEST_LEASE_SECONDS:g} seconds or more.",
+            )
+        if not 0 <= self.lane_port <= 65535:
+            raise ConfigurationError(
+                f"lane_port is {self.lane_port!r}", hint="Use 1 to 65535, or 0 for a free one."
             )
         object.__setattr__(self, "workflow_edition", declared_edition(self.workflow_edition))
 

@@ -5,14 +5,26 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from rlcore.log import logger
 
-from rlmesh.protocol.handshake import PRIVATE_SESSIONS, SUBSET_STEP, YES, answer
+from rlmesh.codec import NUMPY, compile_codec
+from rlmesh.protocol.handshake import (
+    LANES,
+    PRIVATE_SESSIONS,
+    QUEUE,
+    RESUME,
+    SUBSET_STEP,
+    VECTORS,
+    YES,
+    answer,
+)
+from rlmesh.protocol.offers import LaneOffer
 from rlmesh.protocol.this_peer import this_peer
-from rlmesh.server.conversation import Codecs, Conversation
 from rlmesh.server.environments import Environments
 from rlmesh.server.options import ServeOptions
+from rlmesh.server.sessions import Registry, Session
 from rlmesh.transport.handshake_wire import (
     read_hello,
     read_shutdown,
@@ -35,47 +47,50 @@ class EnvService:
         stop: Callable[[], None],
     ) -> None:
         self._environments = environments
-        self._codecs = Codecs(environments)
+        self.registry = Registry(
+            environments,
+            places=options.max_sessions if environments.private else 1,
+            lease_seconds=options.lease_seconds,
+        )
         self._options = options
         self._may_be_stopped = may_be_stopped
         self._stop = stop
-        self._sessions: set[Conversation] = set()
-        self._lock = threading.Lock()
         self._last_request = time.monotonic()
+        self.offer: LaneOffer | None = None
 
     @property
     def capabilities(self) -> Mapping[str, str]:
         """What the server can do beyond the protocol's core."""
         return {
-            SUBSET_STEP: YES,
+            # What steps its lanes together cannot step one of them.
+            **({} if self._environments.sort == "vector" else {SUBSET_STEP: YES}),
+            VECTORS: YES,
+            RESUME: YES,
+            QUEUE: YES,
             **({PRIVATE_SESSIONS: YES} if self._environments.private else {}),
         }
+
+    @property
+    def answer_bytes(self) -> int:
+        """How many bytes the observations of all lanes may take together."""
+        contract = self._environments.contract
+        codec = compile_codec(contract.observation_space, backend=NUMPY)
+        usual = codec.size_hint * max(1, contract.num_envs)
+        return usual if codec.fixed_sizes is not None else usual * 2
 
     def handshake(self, request: bytes) -> bytes:
         """Answer a client's handshake."""
         self._last_request = time.monotonic()
+        hello, peer, offer = read_hello(request), this_peer(), self.offer
+        if offer is not None and hello.capabilities.get(LANES) == YES:
+            peer = replace(peer, extra={**peer.extra, **offer.extra()})
         welcome = answer(
-            read_hello(request),
+            hello,
             declared=self._options.workflow_edition,
             capabilities=self.capabilities,
-            peer=this_peer(),
+            peer=peer,
         )
         return write_welcome(welcome, self._environments.contract)
-
-    def open_session(self) -> Conversation:
-        """Return a new session.
-
-        Raises:
-            SessionBusy: there is no place for it.
-        """
-        session = Conversation(
-            self._environments,
-            self._codecs,
-            on_close=self._forget,
-        )
-        with self._lock:
-            self._sessions.add(session)
-        return session
 
     def shutdown(self, request: bytes) -> bytes:
         """Answer a client's request to stop."""
@@ -89,10 +104,9 @@ class EnvService:
         threading.Thread(target=self._stop, daemon=True).start()
         return write_shutdown_answer(accepted=True, message="the server is shutting down")
 
-    def sessions(self) -> list[Conversation]:
+    def sessions(self) -> list[Session]:
         """Return the sessions that hold or wait for an environment."""
-        with self._lock:
-            return list(self._sessions)
+        return self.registry.all()
 
     def busy(self) -> bool:
         """Tell whether a request is being answered."""
@@ -100,14 +114,7 @@ class EnvService:
 
     def idle_since(self) -> float:
         """Return the monotonic time of the last request, now if one is being answered."""
-        sessions = self.sessions()
-        if any(session.busy for session in sessions):
+        if self.busy():
             return time.monotonic()
-        with self._lock:
-            return max([self._last_request, *(session.last_request for session in sessions)])
-
-    def _forget(self, session: Conversation) -> None:
-        with self._lock:
-            self._sessions.discard(session)
-            # What it did still counts after it has gone.
-            self._last_request = max(self._last_request, session.last_request)
+        # What a session did still counts after it has gone.
+        return max(self._last_request, self.registry.statistics().last_request)

@@ -66,6 +66,15 @@ def write_close(request_id: str, reason: str) -> bytes:
     return env_pb2.JoinRequest(close=close, request_id=request_id).SerializeToString()
 
 
+def read_notice(data: bytes) -> int | None:
+    """Return the position in the queue that a message tells; None: it is something else."""
+    try:
+        message = env_pb2.JoinResponse.FromString(data)
+    except DecodeError as error:
+        raise ProtocolException(f"not a reply of this protocol: {error}") from error
+    return message.notice.position if message.HasField("notice") else None
+
+
 def read_configured(data: bytes, request_id: str) -> None:
     """Check the reply to a configure.
 

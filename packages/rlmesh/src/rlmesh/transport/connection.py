@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+
 import grpc
 from rlcore import ANONYMOUS, ConfigurationError, Credential
 
+from rlmesh.protocol.opening import Opening
 from rlmesh.transport.access import is_sendable
 from rlmesh.transport.addresses import Address, UnixAddress
 from rlmesh.transport.failures import failure_of
 from rlmesh.transport.grpc_lane import GrpcLane
 from rlmesh.transport.limits import MESSAGE_BYTES, keepalive_options, message_options
-from rlmesh.transport.methods import JOIN
+from rlmesh.transport.methods import JOIN, LEAVE
 from rlmesh.transport.tls import ClientTls
 
 RECONNECT_MS = 100
+DEPARTURE_SECONDS = 5.0
 
 
 class Connection:
@@ -33,6 +38,8 @@ class Connection:
     ) -> None:
         self.address = address
         self.tls = tls
+        self._credential = credential
+        self._departure: object = None
         self._metadata = _sendable(credential.grpc_metadata())
         self._limit = message_limit
         options = [
@@ -71,14 +78,55 @@ class Connection:
                 error, operation=operation, address=self.address, seconds=timeout, joined=False
             ) from error
 
-    def join(self, *, timeout: float | None) -> GrpcLane:
-        """Open a session's stream; whether the server gives one shows in the first reply."""
+    def join(
+        self,
+        *,
+        timeout: float | None,
+        opening: Opening | None = None,
+        told: Callable[[int], None] | None = None,
+    ) -> GrpcLane:
+        """Open a session's stream; whether the server gives one shows in the first reply.
+
+        Args:
+            timeout: how long each reply may take; None: no limit.
+            opening: what to say of the session; None: nothing, as to a published server.
+            told: hears the position in the queue, where the session has to be waited for.
+        """
         return GrpcLane(
             self._channel.stream_stream(JOIN),
             metadata=self._metadata,
             address=self.address,
             timeout=timeout,
             message_limit=self._limit,
+            opening=opening,
+            told=told,
+        )
+
+    def headers(self, opening: Opening | None) -> dict[str, str]:
+        """Return what is said on a lane of the session and of who wants it."""
+        return dict(self._metadata + (() if opening is None else opening.headers()))
+
+    def leave(self, opening: Opening, *, wait: float) -> None:
+        """Tell the server that nobody will come back to a session; it never fails.
+
+        Args:
+            opening: the session.
+            wait: how long to wait until the server has heard it; 0: it is on its way.
+        """
+        say: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(LEAVE)
+        metadata = self._metadata + opening.headers()
+        # A server that does not hear it ends the session with its lease.
+        with contextlib.suppress(grpc.RpcError, ValueError):
+            if wait:
+                say(b"", timeout=wait, metadata=metadata)
+            else:
+                # Kept, because a call that nobody holds is cancelled.
+                self._departure = say.future(b"", timeout=DEPARTURE_SECONDS, metadata=metadata)
+
+    def again(self) -> Connection:
+        """Return a fresh connection to the same server; this one stays as it is."""
+        return Connection(
+            self.address, credential=self._credential, message_limit=self._limit, tls=self.tls
         )
 
     def close(self) -> None:

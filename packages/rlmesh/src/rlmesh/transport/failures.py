@@ -17,7 +17,21 @@ from rlcore import (
     UnsupportedError,
 )
 
+from rlmesh.protocol.opening import CONNECTION_LOST, SERVER_GONE, SESSION_UNKNOWN, SHUTTING_DOWN
 from rlmesh.transport.addresses import Address
+
+# How the system says that no process has the address; a way that is only broken sounds different.
+NOBODY_THERE = ("Connection refused", "No such file or directory")
+
+AGAIN = "Call reset() to start again."
+SESSION_ENDS = {
+    "NOT_FOUND": SESSION_UNKNOWN,
+    # The first attempt to open it has arrived meanwhile: the next one will find it.
+    "ALREADY_EXISTS": CONNECTION_LOST,
+    # What gRPC says of a connection whose bytes were cut off or mangled.
+    "INTERNAL": CONNECTION_LOST,
+    "UNKNOWN": CONNECTION_LOST,
+}
 
 
 def failure_of(
@@ -33,26 +47,45 @@ def failure_of(
         joined: whether a session was open, so that losing it is the news.
     """
     call = cast("grpc.Call", error)
-    code, details = call.code(), call.details() or "no reason was given"
+    return refusal_of(
+        call.code().name,
+        call.details() or "no reason was given",
+        operation=operation,
+        address=address,
+        seconds=seconds,
+        joined=joined,
+    )
+
+
+def refusal_of(
+    code: str,
+    details: str,
+    *,
+    operation: str,
+    address: Address,
+    seconds: float | None,
+    joined: bool,
+) -> Error:
+    """Return our error for the name of a gRPC code and what was said; else as `failure_of`."""
     where = f"{operation} at {address}"
     text = str(address)
-    if code is grpc.StatusCode.UNAUTHENTICATED or code is grpc.StatusCode.PERMISSION_DENIED:
+    if code == "UNAUTHENTICATED" or code == "PERMISSION_DENIED":
         return AccessDenied(
             f"{where} was refused: {details}",
             address=text,
             hint="Pass token= or ask for a new one.",
         )
-    if code is grpc.StatusCode.UNAVAILABLE:
+    if code == "UNAVAILABLE":
         return _unavailable(where, text, details, joined=joined)
-    if code is grpc.StatusCode.FAILED_PRECONDITION:
+    if code == "FAILED_PRECONDITION":
         return SessionBusy(
             f"{where} was refused: {details}",
             address=text,
             hint="Close the other client, or serve a factory: each client then gets its own.",
         )
-    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+    if code == "RESOURCE_EXHAUSTED":
         return _exhausted(where, text, details)
-    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+    if code == "DEADLINE_EXCEEDED":
         return CallTimeout(
             f"{where} did not answer within {seconds:g} s"
             if seconds is not None
@@ -62,17 +95,31 @@ def failure_of(
             layer="request" if joined else "connect",
             hint="Something accepts connections there, but it may not be an rlmesh server.",
         )
-    if code is grpc.StatusCode.UNIMPLEMENTED:
+    if code == "UNIMPLEMENTED":
         return UnsupportedError(
             f"{where} is not offered: {details}", hint="Is this an rlmesh environment server?"
         )
-    if code is grpc.StatusCode.CANCELLED:
+    if code == "CANCELLED":
         return SessionClosed(
             f"{where}: the session was ended by the server", address=text, hint="Dial it again."
         )
-    if code is grpc.StatusCode.INVALID_ARGUMENT:
+    if code == "INVALID_ARGUMENT":
         return ProtocolException(f"{where} was not understood: {details}")
-    return TransportError(f"{where} failed: {code.name}: {details}", address=text)
+    if joined and (end := SESSION_ENDS.get(code)) is not None:
+        return SessionClosed(f"{where}: {details}", address=text, code=end, hint=AGAIN)
+    return TransportError(f"{where} failed: {code}: {details}", address=text)
+
+
+def too_late(operation: str, address: Address, seconds: float | None) -> CallTimeout:
+    """Return the error about an answer in a session that did not come in time."""
+    return CallTimeout(
+        f"{operation} at {address} did not answer within {seconds or 0.0:g} s",
+        operation=operation,
+        seconds=seconds,
+        layer="request",
+        hint="The environment may hang. reset() starts a new session; "
+        "raise request_timeout_seconds if it is only slow.",
+    )
 
 
 def _unavailable(where: str, address: str, details: str, *, joined: bool) -> Error:
@@ -80,6 +127,7 @@ def _unavailable(where: str, address: str, details: str, *, joined: bool) -> Err
         return SessionClosed(
             f"{where}: the connection was lost: {details}",
             address=address,
+            code=_loss(details),
             hint="Is the server still running? reset() dials it again.",
         )
     return ServerUnreachable(
@@ -87,6 +135,12 @@ def _unavailable(where: str, address: str, details: str, *, joined: bool) -> Err
         address=address,
         hint="Start the server, check the address, or pass wait_for_server_seconds=.",
     )
+
+
+def _loss(details: str) -> str:
+    if SHUTTING_DOWN in details:
+        return SERVER_GONE
+    return SERVER_GONE if any(sign in details for sign in NOBODY_THERE) else CONNECTION_LOST
 
 
 def _exhausted(where: str, address: str, details: str) -> Error:

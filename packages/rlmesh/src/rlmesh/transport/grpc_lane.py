@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from queue import SimpleQueue
 
 import grpc
 from rlcore import CallTimeout, ProtocolException, SessionClosed
 
 from rlmesh.protocol.messages import Leaves, ResetReply, StepReply
+from rlmesh.protocol.opening import Opening, lease_told
 from rlmesh.transport import client_wire
 from rlmesh.transport.addresses import Address
 from rlmesh.transport.failures import failure_of
@@ -33,17 +34,25 @@ class GrpcLane:
         address: Address,
         timeout: float | None,
         message_limit: int,
+        opening: Opening | None = None,
+        told: Callable[[int], None] | None = None,
     ) -> None:
+        self._opening = opening or Opening()
+        self._told = told
         self._address = address
         self._timeout = timeout
         self._limit = message_limit
         self._outbox: SimpleQueue[bytes | None] = SimpleQueue()
-        self._call = method(iter(self._outbox.get, None), metadata=metadata)
+        self._call = method(
+            iter(self._outbox.get, None),
+            metadata=metadata + (() if opening is None else opening.headers()),
+        )
         self._deadline: float | None = None
         self._timed_out = False
         self._ended = threading.Event()
         self.is_open = True
         self.owns_memory = False
+        self.lease_seconds = 0.0
         if timeout is not None:
             watched = weakref.ref(self)
             threading.Thread(
@@ -51,10 +60,15 @@ class GrpcLane:
             ).start()
 
     def configure(self, number: int, edition: str) -> None:
-        """Pin the workflow edition."""
-        name = str(number)
-        request = client_wire.write_configure(name, edition)
-        client_wire.read_configured(self._exchange(request, "opening a session"), name)
+        """Wait for the session's turn and pin the workflow edition."""
+        name, doing = str(number), "opening a session"
+        reply = self._exchange(client_wire.write_configure(name, edition), doing)
+        while (position := client_wire.read_notice(reply)) is not None:
+            if self._told is not None:
+                self._told(position)
+            reply = self._next_reply(doing)
+        client_wire.read_configured(reply, name)
+        self.lease_seconds = lease_told(self._headers())
 
     def reset(
         self,
@@ -126,9 +140,12 @@ class GrpcLane:
                 f"{operation}: the message has {len(request)} bytes, the limit is {self._limit}",
                 code="message_too_large",
             )
+        self._outbox.put(request)
+        return self._next_reply(operation)
+
+    def _next_reply(self, operation: str) -> bytes:
         if self._timeout is not None:
             self._deadline = time.monotonic() + self._timeout
-        self._outbox.put(request)
         try:
             return next(self._call)
         except StopIteration as error:
@@ -168,6 +185,11 @@ class GrpcLane:
             self._timed_out = True
             self._call.cancel()
         return left
+
+    def _headers(self) -> dict[str, str]:
+        # They came before the first reply, so that nothing is waited for here.
+        told = self._call.initial_metadata() or ()
+        return {name: text for name, text in told if isinstance(text, str)}
 
     def _failure(self, error: grpc.RpcError, operation: str) -> Exception:
         if self._timed_out:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator
 from concurrent import futures
 from typing import ParamSpec, Protocol, TypeVar
 
 import grpc
-from rlcore import ProtocolException, RLMeshException, SessionBusy
+from rlcore import ProtocolException, RLMeshException, SessionBusy, SessionClosed
 
-from rlmesh.protocol.messages import Answer, Request
+from rlmesh.protocol.opening import (
+    LEASE_SECONDS,
+    SESSION_EXISTS,
+    SESSION_UNKNOWN,
+    SHUTTING_DOWN,
+    Opening,
+    read_opening,
+)
 from rlmesh.transport.access import Access
 from rlmesh.transport.addresses import Address
 from rlmesh.transport.binding import bind
+from rlmesh.transport.carrier import Registry, Session
+from rlmesh.transport.frame_host import FrameHost
+from rlmesh.transport.grpc_carrier import GrpcCarrier
 from rlmesh.transport.health import Health
-from rlmesh.transport.limits import keepalive_options, message_options
+from rlmesh.transport.limits import LONGEST_QUEUE, keepalive_options, message_options
 from rlmesh.transport.methods import ENV_SERVICE
-from rlmesh.transport.server_wire import ServerWire
+from rlmesh.transport.server_wire import write_notice
 from rlmesh.transport.tls import ServerTls
 
 P = ParamSpec("P")
@@ -26,37 +36,25 @@ R = TypeVar("R")
 # Calls beside the sessions: handshakes, health checks, shutdowns.
 SPARE_CALLS = 64
 PARTING_SECONDS = 0.5
-
-
-class Session(Protocol):
-    """One client's conversation."""
-
-    def answer(self, request: Request, /) -> tuple[Answer, bool]:
-        """Return the answer, and whether the session is over after it."""
-        ...
-
-    def too_large(self, operation: str, size: int, limit: int, /) -> Answer:
-        """End the session; return what is said instead of an answer that is too large."""
-        ...
-
-    def note_simplified(self, keys: Sequence[str], /) -> None:
-        """Hear which info values could not travel as they are."""
-        ...
-
-    def close(self) -> None:
-        """Give back what the session holds."""
-        ...
+FAILED_PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
+_BUSY = {
+    "sessions_exhausted": grpc.StatusCode.RESOURCE_EXHAUSTED,
+    SESSION_EXISTS: grpc.StatusCode.ALREADY_EXISTS,
+}
+# Whether a session is unknown here, or the server ends it.
+_ENDED = {True: grpc.StatusCode.NOT_FOUND, False: grpc.StatusCode.UNAVAILABLE}
 
 
 class Service(Protocol):
     """What a host carries messages to."""
 
-    def handshake(self, request: bytes) -> bytes:
-        """Answer a handshake."""
+    @property
+    def registry(self) -> Registry:
+        """The sessions of the server."""
         ...
 
-    def open_session(self) -> Session:
-        """Return a new session."""
+    def handshake(self, request: bytes) -> bytes:
+        """Answer a handshake."""
         ...
 
     def shutdown(self, request: bytes) -> bytes:
@@ -100,6 +98,8 @@ class Host:
         access: Access,
         max_sessions: int,
         message_limit: int,
+        lane_port: int | None = None,
+        answer_bytes: int = 0,
         tls: ServerTls | None = None,
     ) -> None:
         self._service = service
@@ -112,23 +112,47 @@ class Host:
             CallThreads(),
             options=[
                 *message_options(message_limit),
-                *keepalive_options(),
+                *keepalive_options(service.registry.lease_seconds / 2),
                 # With it, two servers could bind one port and clients would land on either.
                 ("grpc.so_reuseport", 0),
             ],
-            maximum_concurrent_rpcs=max_sessions + SPARE_CALLS,
+            # A session that waits for its client still counts, and so does the stream that
+            # comes back to it.
+            maximum_concurrent_rpcs=2 * max_sessions + LONGEST_QUEUE + SPARE_CALLS,
         )
         self._server.add_generic_rpc_handlers((self._handler(), self._health.handler()))
         self._binding = bind(self._server, address, tls)
         self.address = self._binding.address
+        self._lanes: FrameHost | None = None
+        if lane_port is not None:
+            try:
+                self._lanes = FrameHost(
+                    self.address,
+                    service.registry,
+                    access=access,
+                    max_sessions=max_sessions,
+                    message_limit=message_limit,
+                    lane_port=lane_port,
+                    answer_bytes=answer_bytes,
+                    tls=tls,
+                )
+            except BaseException:
+                self._binding.release()
+                raise
+        self.offer = None if self._lanes is None else self._lanes.offer
 
     def start(self) -> None:
         """Begin to answer."""
         self._server.start()
+        if self._lanes is not None:
+            self._lanes.start()
 
     def refuse_new_calls(self) -> None:
         """Take no new calls; sessions end after the request they are at."""
         self._stopping = True
+        self._service.registry.stop()
+        if self._lanes is not None:
+            self._lanes.refuse_new_connections()
         self._health.stop_serving()
 
     def stop(self) -> None:
@@ -136,8 +160,11 @@ class Host:
         self.refuse_new_calls()
         # Ending the sessions first lets the server part from its clients in good order: what is
         # still running then is what hangs.
+        self._service.registry.end_all()
         for context in tuple(self._joined):
             context.cancel()
+        if self._lanes is not None:
+            self._lanes.stop()
         self._server.stop(PARTING_SECONDS)
         self._binding.release()
 
@@ -147,6 +174,7 @@ class Host:
             {
                 "Handshake": grpc.unary_unary_rpc_method_handler(self._handshake),
                 "Shutdown": grpc.unary_unary_rpc_method_handler(self._shutdown),
+                "Leave": grpc.unary_unary_rpc_method_handler(self._leave),
                 "Join": grpc.stream_stream_rpc_method_handler(self._join),
             },
         )
@@ -159,48 +187,48 @@ class Host:
         self._admit(context)
         return self._unary(self._service.shutdown, request, context)
 
+    def _leave(self, _: bytes, context: grpc.ServicerContext) -> bytes:
+        self._admit(context)
+        self._service.registry.leave(self._opening(context))
+        return b""
+
     def _join(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
         self._admit(context)
+        opening = self._opening(context)
+        sessions = self._service.registry
         # Published clients send nothing before they have seen the response's headers.
-        context.send_initial_metadata(())
-        session = self._open(context)
+        told = f"{sessions.lease_seconds:g}" if opening.resumable else None
+        context.send_initial_metadata(() if told is None else ((LEASE_SECONDS, told),))
+        carrier = GrpcCarrier(requests, context, limit=self._limit)
         self._joined.add(context)
         try:
-            wire = ServerWire()
-            for data in requests:
-                request = wire.read(data)
-                answer, over = session.answer(request)
-                reply, simplified = wire.write(request.request_id, answer)
-                if simplified:
-                    session.note_simplified(simplified)
-                if len(reply) > self._limit:
-                    answer, over = session.too_large(request.kind, len(reply), self._limit), True
-                    reply, _ = wire.write(request.request_id, answer)
-                yield reply
-                if over:
-                    return
-                if self._stopping:
-                    context.abort(grpc.StatusCode.UNAVAILABLE, "the server is shutting down")
+            known = sessions.find(opening)
+            if known is not None:
+                known.attach(carrier)
+                yield from carrier.replies()
+                return
+            session = yield from _in_line(sessions.open(opening), opening, context)
+            if session is not None:
+                yield from carrier.inline(session, lambda: self._stopping)
         except ProtocolException as error:
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        except grpc.RpcError:
-            return  # the client has gone; there is nobody to tell
-        finally:
-            self._joined.discard(context)
-            session.close()
-
-    def _open(self, context: grpc.ServicerContext) -> Session:
-        try:
-            return self._service.open_session()
         except SessionBusy as error:
-            code = (
-                grpc.StatusCode.RESOURCE_EXHAUSTED
-                if error.code == "sessions_exhausted"
-                else grpc.StatusCode.FAILED_PRECONDITION
-            )
-            context.abort(code, error.message)
+            context.abort(_BUSY.get(error.code, FAILED_PRECONDITION), error.message)
+        except SessionClosed as error:
+            context.abort(_ENDED[error.code == SESSION_UNKNOWN], error.message)
         except RLMeshException as error:
             context.abort(grpc.StatusCode.UNAVAILABLE, error.message)
+        finally:
+            self._joined.discard(context)
+
+    def _opening(self, context: grpc.ServicerContext) -> Opening:
+        headers = {
+            name: value for name, value in context.invocation_metadata() if isinstance(value, str)
+        }
+        try:
+            return read_opening(headers, context.peer())
+        except ProtocolException as error:
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
     def _unary(
         self, answer: Callable[[bytes], bytes], request: bytes, context: grpc.ServicerContext
@@ -212,8 +240,26 @@ class Host:
 
     def _admit(self, context: grpc.ServicerContext) -> None:
         if self._stopping:
-            context.abort(grpc.StatusCode.UNAVAILABLE, "the server is shutting down")
+            context.abort(grpc.StatusCode.UNAVAILABLE, SHUTTING_DOWN)
         sent = dict(context.invocation_metadata()).get("authorization")
         refusal = self._access.refusal(sent if isinstance(sent, str) else None)
         if refusal is not None:
             context.abort(grpc.StatusCode.UNAUTHENTICATED, refusal)
+
+
+def _in_line(
+    line: Generator[int, None, Session], opening: Opening, context: grpc.ServicerContext
+) -> Generator[bytes, None, Session | None]:
+    # None: the client has gone, and nobody is there to have a session.
+    try:
+        while True:
+            position = next(line)
+            if not context.is_active():
+                return None
+            if opening.queues:
+                yield write_notice(position)
+    except StopIteration as end:
+        session: Session = end.value
+        return session
+    finally:
+        line.close()

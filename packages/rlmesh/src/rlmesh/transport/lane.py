@@ -14,7 +14,8 @@ class Lane(Protocol):
     Every operation takes the number of the request, which counts up within a session. All of them
     raise what went wrong on the way (`CallTimeout`, `SessionBusy`, `SessionClosed`,
     `AccessDenied`, `ProtocolException`), after which the lane is over; and `FaultReceived` for
-    what the server says went wrong with the request.
+    what the server says went wrong with the request. A `SessionClosed` of the code
+    `CONNECTION_LOST` says that only the way broke, and that the session can be taken up again.
     """
 
     @property
@@ -23,12 +24,20 @@ class Lane(Protocol):
         ...
 
     @property
+    def lease_seconds(self) -> float:
+        """How long the server keeps the session without its client; 0: not at all.
+
+        Known once `configure` has returned.
+        """
+        ...
+
+    @property
     def owns_memory(self) -> bool:
         """Whether a reply's leaves are writable and belong to the caller."""
         ...
 
     def configure(self, number: int, edition: str) -> None:
-        """Pin the workflow edition; the first request of a session."""
+        """Wait for the session's turn and pin the workflow edition; its first request."""
         ...
 
     def reset(
@@ -65,5 +74,8 @@ class Lane(Protocol):
         ...
 
     def close(self) -> None:
-        """End the session's connection; an unanswered request is abandoned."""
+        """Hang up without a word; an unanswered request is abandoned.
+
+        The server keeps a session that can be resumed: whoever wants it to end says so.
+        """
         ...

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 # gRPC's own 4 MiB is too little for a batch of camera frames; the published peers take this much.
 MESSAGE_BYTES = 256 * 1024 * 1024
-KEEPALIVE_MS = 30_000
-KEEPALIVE_ANSWER_MS = 10_000
+# A client should have noticed before the server, which keeps a lost session 20 s, forgets it.
+KEEPALIVE_SECONDS = 10.0
+# Every client that waits for a session holds a thread; more of them are sent away at once.
+LONGEST_QUEUE = 1024
 
 Options = list[tuple[str, int | str]]
 
@@ -18,14 +20,19 @@ def message_options(limit: int) -> Options:
     ]
 
 
-def keepalive_options() -> Options:
-    """Return the channel arguments that notice a vanished peer, also while nobody steps."""
+def keepalive_options(seconds: float = KEEPALIVE_SECONDS) -> Options:
+    """Return the channel arguments that notice a vanished peer, also while nobody steps.
+
+    Args:
+        seconds: how long that may take.
+    """
+    half = max(1, int(seconds * 1000 / 2))
     return [
-        ("grpc.keepalive_time_ms", KEEPALIVE_MS),
-        ("grpc.keepalive_timeout_ms", KEEPALIVE_ANSWER_MS),
+        ("grpc.keepalive_time_ms", half),
+        ("grpc.keepalive_timeout_ms", half),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         # Published clients ping every 30 s, idle or not, which gRPC would punish as abuse.
-        ("grpc.http2.min_recv_ping_interval_without_data_ms", 5_000),
+        ("grpc.http2.min_recv_ping_interval_without_data_ms", 1),
         ("grpc.http2.max_ping_strikes", 0),
     ]

@@ -6,6 +6,8 @@ ENV_SERVICE = "rlmesh.env.v1.EnvService"
 HANDSHAKE = f"/{ENV_SERVICE}/Handshake"
 JOIN = f"/{ENV_SERVICE}/Join"
 SHUTDOWN = f"/{ENV_SERVICE}/Shutdown"
+# Ours: a client says that it will not come back to a session; what it says stands in the headers.
+LEAVE = f"/{ENV_SERVICE}/Leave"
 
 HEALTH_SERVICE = "grpc.health.v1.Health"
 HEALTH_CHECK = f"/{HEALTH_SERVICE}/Check"

@@ -46,10 +46,21 @@ class ServerWire:
     def write(self, request_id: str, answer: Answer) -> tuple[bytes, Sequence[str]]:
         """Return an answer as bytes, and the info keys whose values had to be simplified."""
         if isinstance(answer, StepAnswer):
-            infos, odd = _info_bytes(answer.info)
-            completed = [_completed(episode) for episode in answer.completed]
+            infos, completed, odd = step_infos(answer)
             return write_step_answer(request_id, answer, infos, completed), odd
         return write_answer(request_id, answer)
+
+
+def step_infos(answer: StepAnswer) -> tuple[bytes | None, Sequence[bytes], Sequence[str]]:
+    """Return a step's info and completed episodes as bytes, and the info keys simplified."""
+    infos, odd = _info_bytes(answer.info)
+    return infos, [_completed(episode) for episode in answer.completed], odd
+
+
+def reset_infos(answer: ResetAnswer) -> tuple[bytes, Sequence[str]]:
+    """Return a reset's info as bytes, empty where it has none, and the info keys simplified."""
+    infos, odd = _info_bytes(answer.info)
+    return infos or b"", odd
 
 
 def read_request(data: bytes) -> Request:
@@ -120,6 +131,11 @@ def write_answer(request_id: str, answer: Answer) -> tuple[bytes, Sequence[str]]
         case StepAnswer():
             raise TypeError("a step's answer is written by hand")
     return _reply(message, request_id, answer.timing), odd
+
+
+def write_notice(position: int) -> bytes:
+    """Return the message that tells a waiting client its position in the queue."""
+    return env_pb2.JoinResponse(notice=env_pb2.QueueNotice(position=position)).SerializeToString()
 
 
 def _write_fault(error: env_pb2.EnvError, refused: Refused) -> None:

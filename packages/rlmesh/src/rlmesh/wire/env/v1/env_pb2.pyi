@@ -299,6 +299,7 @@ class JoinResponse(google.protobuf.message.Message):
     CLOSE_FIELD_NUMBER: builtins.int
     CONFIGURE_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
+    NOTICE_FIELD_NUMBER: builtins.int
     REQUEST_ID_FIELD_NUMBER: builtins.int
     ENDPOINT_TOTAL_NS_FIELD_NUMBER: builtins.int
     DECODE_NS_FIELD_NUMBER: builtins.int
@@ -331,6 +332,10 @@ class JoinResponse(google.protobuf.message.Message):
     def configure(self) -> global___ConfigureEnvResponse: ...
     @property
     def error(self) -> global___EnvError: ...
+    @property
+    def notice(self) -> global___QueueNotice:
+        """answers nothing; only to clients that announce the queue"""
+
     def __init__(
         self,
         *,
@@ -340,6 +345,7 @@ class JoinResponse(google.protobuf.message.Message):
         close: global___CloseEnvsResponse | None = ...,
         configure: global___ConfigureEnvResponse | None = ...,
         error: global___EnvError | None = ...,
+        notice: global___QueueNotice | None = ...,
         request_id: builtins.str = ...,
         endpoint_total_ns: builtins.int | None = ...,
         decode_ns: builtins.int | None = ...,
@@ -348,8 +354,8 @@ class JoinResponse(google.protobuf.message.Message):
         lane_skew_ns: builtins.int | None = ...,
         queue_ns: builtins.int | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_decode_ns", b"_decode_ns", "_encode_ns", b"_encode_ns", "_endpoint_total_ns", b"_endpoint_total_ns", "_lane_skew_ns", b"_lane_skew_ns", "_queue_ns", b"_queue_ns", "_user_ns", b"_user_ns", "close", b"close", "configure", b"configure", "decode_ns", b"decode_ns", "encode_ns", b"encode_ns", "endpoint_total_ns", b"endpoint_total_ns", "error", b"error", "kind", b"kind", "lane_skew_ns", b"lane_skew_ns", "queue_ns", b"queue_ns", "render", b"render", "reset", b"reset", "step", b"step", "user_ns", b"user_ns"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_decode_ns", b"_decode_ns", "_encode_ns", b"_encode_ns", "_endpoint_total_ns", b"_endpoint_total_ns", "_lane_skew_ns", b"_lane_skew_ns", "_queue_ns", b"_queue_ns", "_user_ns", b"_user_ns", "close", b"close", "configure", b"configure", "decode_ns", b"decode_ns", "encode_ns", b"encode_ns", "endpoint_total_ns", b"endpoint_total_ns", "error", b"error", "kind", b"kind", "lane_skew_ns", b"lane_skew_ns", "queue_ns", b"queue_ns", "render", b"render", "request_id", b"request_id", "reset", b"reset", "step", b"step", "user_ns", b"user_ns"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_decode_ns", b"_decode_ns", "_encode_ns", b"_encode_ns", "_endpoint_total_ns", b"_endpoint_total_ns", "_lane_skew_ns", b"_lane_skew_ns", "_queue_ns", b"_queue_ns", "_user_ns", b"_user_ns", "close", b"close", "configure", b"configure", "decode_ns", b"decode_ns", "encode_ns", b"encode_ns", "endpoint_total_ns", b"endpoint_total_ns", "error", b"error", "kind", b"kind", "lane_skew_ns", b"lane_skew_ns", "notice", b"notice", "queue_ns", b"queue_ns", "render", b"render", "reset", b"reset", "step", b"step", "user_ns", b"user_ns"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_decode_ns", b"_decode_ns", "_encode_ns", b"_encode_ns", "_endpoint_total_ns", b"_endpoint_total_ns", "_lane_skew_ns", b"_lane_skew_ns", "_queue_ns", b"_queue_ns", "_user_ns", b"_user_ns", "close", b"close", "configure", b"configure", "decode_ns", b"decode_ns", "encode_ns", b"encode_ns", "endpoint_total_ns", b"endpoint_total_ns", "error", b"error", "kind", b"kind", "lane_skew_ns", b"lane_skew_ns", "notice", b"notice", "queue_ns", b"queue_ns", "render", b"render", "request_id", b"request_id", "reset", b"reset", "step", b"step", "user_ns", b"user_ns"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_decode_ns", b"_decode_ns"]) -> typing.Literal["decode_ns"] | None: ...
     @typing.overload
@@ -363,9 +369,25 @@ class JoinResponse(google.protobuf.message.Message):
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_user_ns", b"_user_ns"]) -> typing.Literal["user_ns"] | None: ...
     @typing.overload
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["reset", "step", "render", "close", "configure", "error"] | None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["reset", "step", "render", "close", "configure", "error", "notice"] | None: ...
 
 global___JoinResponse = JoinResponse
+
+@typing.final
+class QueueNotice(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    POSITION_FIELD_NUMBER: builtins.int
+    position: builtins.int
+    """1: the next to be served"""
+    def __init__(
+        self,
+        *,
+        position: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["position", b"position"]) -> None: ...
+
+global___QueueNotice = QueueNotice
 
 @typing.final
 class RenderRequest(google.protobuf.message.Message):

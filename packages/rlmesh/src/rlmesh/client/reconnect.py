@@ -1,0 +1,183 @@
+"""A session as its client holds it: opened, taken up again where its way broke, and let go."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from rlcore import Deadline, Error, SessionClosed
+from rlcore.backoff import Backoff
+from rlcore.log import logger
+
+from rlmesh.client.dialling import Dialled
+from rlmesh.client.lanes import open_lane
+from rlmesh.protocol.handshake import CLIENT_CAPABILITIES, RESUME
+from rlmesh.protocol.identifiers import time_ordered_id
+from rlmesh.protocol.opening import CONNECTION_LOST, SERVER_GONE, Opening, new_opening
+from rlmesh.transport.lane import Lane
+
+T = TypeVar("T")
+
+log = logger("rlmesh", "client")
+DELAYS = Backoff(first=0.02, factor=2.0, cap=1.0, jitter=0.2)
+# Where nobody listens any more, a server that is only being restarted has lost its sessions anyway.
+NOBODY_THERE_SECONDS = 0.3
+# Until the server has told its lease.
+OPENING_SECONDS = 10.0
+PARTING_SECONDS = 0.5
+MS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a client waits for what.
+
+    Attributes:
+        request_seconds: for each reply; None: no limit.
+        resume_seconds: for the way to a session to work again; None: as long as the server keeps
+            the session.
+        queue_seconds: for a place on the server; None: as the server sees fit.
+        told: hears the position in the queue.
+    """
+
+    request_seconds: float | None
+    resume_seconds: float | None = None
+    queue_seconds: float | None = None
+    told: Callable[[int], None] | None = None
+
+    @property
+    def timeout_ms(self) -> int:
+        """The time for each request as it is said to the server; 0: no limit."""
+        return 0 if self.request_seconds is None else max(1, int(self.request_seconds * MS))
+
+
+class Wires:
+    """What has to be hung up when a client is forgotten; it holds no way back to the client."""
+
+    def __init__(self, dialled: Dialled, patience: Patience) -> None:
+        self.dialled = dialled
+        self.patience = patience
+        self.lane: Lane | None = None
+        self.pid = os.getpid()
+        self.opening: Opening | None = None
+        self.session_id = time_ordered_id()
+        self._lease_seconds = 0.0
+
+    def open(self, number: int) -> Lane:
+        """Open a new session and pin its edition; once more where its way breaks meanwhile.
+
+        Raises:
+            SessionBusy: the server has no place for it.
+            SessionClosed: the server is gone, or the way did not work again in time.
+            Error: as `Lane.configure`.
+        """
+        self.let_go()
+        offered = self.dialled.welcome.offers(RESUME)
+        if offered:
+            self.opening = new_opening(CLIENT_CAPABILITIES, self.patience.queue_seconds)
+        self.session_id = time_ordered_id() if self.opening is None else self.opening.session_id
+        self._lease_seconds = 0.0
+        edition = self.dialled.edition
+        lane = self.lane = self._lane(self.opening)
+        try:
+            lane.configure(number, edition)
+        except SessionClosed as error:
+            lane = self.again(error, lambda fresh: _configured(fresh, number, edition))
+        self._lease_seconds = lane.lease_seconds
+        if not self._lease_seconds:
+            self.opening = None
+        return lane
+
+    def again(self, error: SessionClosed, ask: Callable[[Lane], T]) -> T:
+        """Ask again what broke off, over a fresh connection to the same session.
+
+        The server knows a request by its number: one that it has run already gets the answer that
+        it gave.
+
+        Raises:
+            SessionClosed: it cannot be resumed, or the way did not work again in time.
+            Error: whatever `ask` raises.
+        """
+        opening = self.opening
+        if opening is None or error.code != CONNECTION_LOST:
+            raise error
+        comes_back = replace(opening, resume=self._lease_seconds > 0)
+        deadline = Deadline.after(self._resume_seconds())
+        nobody_there: Deadline | None = None
+        delays = DELAYS.delays()
+        log.info("the connection of session %s broke; it is resumed: %s", opening.session_id, error)
+        while True:
+            lane = self._redial(comes_back)
+            try:
+                return ask(lane)
+            except SessionClosed as failure:
+                if failure.code == SERVER_GONE:
+                    nobody_there = nobody_there or Deadline.after(NOBODY_THERE_SECONDS)
+                elif failure.code != CONNECTION_LOST:
+                    raise
+                if deadline.expired() or (nobody_there is not None and nobody_there.expired()):
+                    raise
+            time.sleep(deadline.at_most(next(delays)))
+
+    def let_go(self, *, wait: float = 0.0) -> None:
+        """Hang up, and tell the server that nobody comes back, so that it need not wait.
+
+        Args:
+            wait: how many seconds to wait until the server has heard it.
+        """
+        lane, self.lane = self.lane, None
+        opening, self.opening = self.opening, None
+        if opening is not None:
+            self.dialled.connection.leave(opening, wait=wait)
+        if lane is not None:
+            lane.close()
+
+    def has_ended(self) -> None:
+        """Hang up without a word, as the server has ended the session itself."""
+        self.opening = None
+        if self.lane is not None:
+            self.lane.close()
+
+    def hang_up(self) -> None:
+        """End the session and the connection, unless they belong to the process before a fork."""
+        if self.pid != os.getpid():
+            return
+        self.let_go(wait=PARTING_SECONDS)
+        self.dialled.connection.close()
+
+    def _lane(self, opening: Opening | None) -> Lane:
+        return open_lane(
+            self.dialled,
+            self.dialled.connection,
+            opening,
+            timeout=self.patience.request_seconds,
+            told=self.patience.told,
+        )
+
+    def _redial(self, opening: Opening) -> Lane:
+        if self.lane is not None:
+            self.lane.close()
+        old = self.dialled.connection
+        # The old one may take a while to notice that it is broken, or wait before it dials again.
+        self.dialled = replace(self.dialled, connection=old.again())
+        old.close()
+        self.lane = self._lane(opening)
+        return self.lane
+
+    def _resume_seconds(self) -> float:
+        if self.patience.resume_seconds is not None:
+            return self.patience.resume_seconds
+        return self._lease_seconds or OPENING_SECONDS
+
+
+def is_broken(error: Error) -> bool:
+    """Tell whether only the way to a session broke, so that it can be taken up again."""
+    return isinstance(error, SessionClosed) and error.code == CONNECTION_LOST
+
+
+def _configured(lane: Lane, number: int, edition: str) -> Lane:
+    lane.configure(number, edition)
+    return lane
