@@ -11,7 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rlcore import InvalidValueError
 from rlmesh.codec import NATIVE, NUMPY, Buffer, compile_batch_codec, compile_codec
-from rlmesh.spaces import Text, UnsupportedSpaceError, from_gymnasium_space, to_gymnasium_space
+from rlmesh.spaces import (
+    Sequence,
+    Text,
+    UnsupportedSpaceError,
+    from_gymnasium_space,
+    to_gymnasium_space,
+)
 from rlmesh.spaces.convert import space_from_proto, space_to_proto
 from rlmesh.wire.spaces.v1 import spaces_pb2 as pb
 
@@ -190,6 +196,8 @@ def _damaged(content: bytes) -> st.SearchStrategy[bytes]:
 def _has_text(space: GymSpace) -> bool:
     children: Any = getattr(space, "spaces", ())  # Any: gymnasium leaves their type open
     spaces = children.values() if hasattr(children, "values") else children
+    if isinstance(space, gym.Sequence):
+        return _has_text(space.feature_space)
     return isinstance(space, gym.Text) or any(_has_text(child) for child in spaces)
 
 
@@ -202,6 +210,8 @@ def _printable(space: Any) -> Any:
         return type(space)({key: _printable(child) for key, child in space.items()})
     if hasattr(space, "spaces"):
         return type(space)([_printable(child) for child in space])
+    if isinstance(space, Sequence):
+        return Sequence(_printable(space.feature_space), space.stack)
     return space
 
 

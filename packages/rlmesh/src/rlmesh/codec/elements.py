@@ -6,20 +6,28 @@ import math
 from collections.abc import Iterable, Mapping, Set
 from typing import Final, cast
 
+from rlmesh.codec.tensors import tensor_of
+
 LIMIT: Final = 1_000_000  # elements of one info
+BYTES_AS_ONE: Final = 64  # of an array that travels as it is, which costs no work for each element
 DEEPEST: Final = 50  # beyond what can be written; also what ends a value within itself
 
 _SCALARS: Final = frozenset({type(None), bool, int, float, str, bytes})
 _CONTAINERS: Final = frozenset({dict, list, tuple})
 
 
-def elements_of(value: object) -> int:
-    """Return how many elements an array or a container has; anything else has none."""
+def elements_of(value: object, tensors: bool = False) -> int:
+    """Return how many elements an array or a container has; anything else has none.
+
+    With `tensors`, an array that travels as it is counts by its bytes.
+    """
     if type(value) in _SCALARS:
         return 0
     if type(value) in _CONTAINERS:  # most infos hold nothing else; the tests below cost more
         return len(cast("list[object]", value))
     try:
+        if tensors and (array := tensor_of(value)) is not None:
+            return array.nbytes // BYTES_AS_ONE
         if isinstance(value, Mapping | list | tuple | Set):
             return len(cast("list[object]", value))
         if isinstance(value, memoryview):
@@ -30,13 +38,13 @@ def elements_of(value: object) -> int:
         return 0
 
 
-def is_too_large(value: object) -> bool:
+def is_too_large(value: object, tensors: bool = False) -> bool:
     """Tell whether a value has more than `LIMIT` elements, those inside it included."""
     left = LIMIT
     waiting: list[tuple[object, int]] = [(value, 0)]
     while waiting:
         outer, depth = waiting.pop()
-        left -= elements_of(outer)
+        left -= elements_of(outer, tensors)
         if left < 0:
             return True
         if depth < DEEPEST:

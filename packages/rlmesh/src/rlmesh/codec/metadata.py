@@ -21,6 +21,7 @@ from rlmesh.codec.meta_messages import (
     encode_meta,
 )
 from rlmesh.codec.plain import REFUSED, plain
+from rlmesh.codec.tensors import tensor_of
 from rlmesh.spaces.coerce import shown
 from rlmesh.wire.spaces.v1.spaces_pb2 import MetaMap
 
@@ -50,11 +51,16 @@ def sanitize_metadata(info: Mapping[Any, object]) -> dict[str, Any]:  # Any: any
     return _Sanitizer(refuse_cycles=True, limit=sys.maxsize).mapping(info, "$", MAP_DEPTH)
 
 
-def encode_meta_lenient(info: object) -> tuple[MetaMap, list[str]]:
+def encode_meta_lenient(info: object, *, tensors: bool = False) -> tuple[MetaMap, list[str]]:
     """Return the message that carries an info, whatever is in it.
 
     An info holds a million elements at most, those of its arrays included: an array or a container
-    that exceeds what is left of them becomes a short text with its shape and type.
+    that exceeds what is left of them becomes a short text with its shape and type. An array that
+    travels as it is counts as one element for each 64 bytes.
+
+    Args:
+        info: what the environment gave.
+        tensors: let arrays travel as they are, which the reader must have said it understands.
 
     Returns:
         The message, and the paths of what could not be carried as it was. None counts as an
@@ -62,25 +68,27 @@ def encode_meta_lenient(info: object) -> tuple[MetaMap, list[str]]:
     """
     if info is None:
         return MetaMap(), []
-    if not is_too_large(info):
+    if not is_too_large(info, tensors):
         try:
-            return encode_meta(cast("Mapping[str, object]", info)), []
+            return encode_meta(cast("Mapping[str, object]", info), tensors=tensors), []
         except InvalidMetadataError:
             pass  # only odd infos pay for the second pass
-    sanitizer = _Sanitizer(refuse_cycles=False, limit=LIMIT)
+    sanitizer = _Sanitizer(refuse_cycles=False, limit=LIMIT, tensors=tensors)
     own = REFUSED if elements_of(info) > LIMIT else plain(info)
     if isinstance(own, dict):
         clean = sanitizer.mapping(cast("dict[object, object]", own), "$", MAP_DEPTH)
-        return encode_meta(clean), sanitizer.changed
-    return encode_meta(sanitizer.mapping({"info": info}, "$", MAP_DEPTH)), ["$"]
+        return encode_meta(clean, tensors=tensors), sanitizer.changed
+    clean = sanitizer.mapping({"info": info}, "$", MAP_DEPTH)
+    return encode_meta(clean, tensors=tensors), ["$"]
 
 
 class _Sanitizer:
-    def __init__(self, *, refuse_cycles: bool, limit: int) -> None:
+    def __init__(self, *, refuse_cycles: bool, limit: int, tensors: bool = False) -> None:
         self.changed: list[str] = []
         self._refuse_cycles = refuse_cycles
         self._open: set[int] = set()
         self._left = limit
+        self._tensors = tensors
 
     def mapping(
         self, value: Mapping[Any, object], path: str, depth: int
@@ -94,10 +102,12 @@ class _Sanitizer:
         return clean
 
     def _clean(self, value: object, path: str, depth: int) -> object:
-        elements = elements_of(value)
+        elements = elements_of(value, self._tensors)
         if elements > self._left:
             return self._changed(described(value), path)
         self._left -= elements
+        if self._tensors and (array := tensor_of(value)) is not None:
+            return array
         own = plain(value)
         if own is REFUSED:
             self.changed.append(path)

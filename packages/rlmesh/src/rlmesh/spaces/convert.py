@@ -21,10 +21,10 @@ from rlmesh.spaces.text import Text
 from rlmesh.values import DTYPES, Array
 from rlmesh.wire.spaces.v1 import spaces_pb2 as pb
 
-_NUMBERS: Final[Mapping[str, pb.DataType.ValueType]] = {
+DTYPE_NUMBERS: Final[Mapping[str, pb.DataType.ValueType]] = {
     name: pb.DataType.Value(f"DATA_TYPE_{name.upper()}") for name in DTYPES
 }
-_NAMES: Final[Mapping[int, str]] = {number: name for name, number in _NUMBERS.items()}
+DTYPE_NAMES: Final[Mapping[int, str]] = {number: name for name, number in DTYPE_NUMBERS.items()}
 
 
 @singledispatch
@@ -39,7 +39,7 @@ def space_to_proto(space: Space) -> pb.SpaceSpec:
 
 @space_to_proto.register
 def _(space: Box) -> pb.SpaceSpec:
-    message = pb.SpaceSpec(shape=space.shape, dtype=_NUMBERS[space.dtype])
+    message = pb.SpaceSpec(shape=space.shape, dtype=DTYPE_NUMBERS[space.dtype])
     uniform = space.uniform_bounds
     if space.bounds_kind == "unbounded" or 0 in space.shape:
         message.box.unbounded = True
@@ -56,13 +56,15 @@ def _(space: Discrete) -> pb.SpaceSpec:
     discrete = pb.DiscreteSpec(
         n=space.n, start=space.start, value_dtype=_hint(space.value_dtype, space.wire_dtype)
     )
-    return pb.SpaceSpec(dtype=_NUMBERS[space.wire_dtype], discrete=discrete)
+    return pb.SpaceSpec(dtype=DTYPE_NUMBERS[space.wire_dtype], discrete=discrete)
 
 
 @space_to_proto.register
 def _(space: MultiBinary) -> pb.SpaceSpec:
     multi_binary = pb.MultiBinarySpec(value_dtype=_hint(space.value_dtype, space.dtype))
-    return pb.SpaceSpec(shape=space.shape, dtype=_NUMBERS[space.dtype], multi_binary=multi_binary)
+    return pb.SpaceSpec(
+        shape=space.shape, dtype=DTYPE_NUMBERS[space.dtype], multi_binary=multi_binary
+    )
 
 
 @space_to_proto.register
@@ -74,7 +76,7 @@ def _(space: MultiDiscrete) -> pb.SpaceSpec:
         value_dtype=_hint(space.value_dtype, space.wire_dtype),
     )
     return pb.SpaceSpec(
-        shape=space.shape, dtype=_NUMBERS[space.wire_dtype], multi_discrete=multi_discrete
+        shape=space.shape, dtype=DTYPE_NUMBERS[space.wire_dtype], multi_discrete=multi_discrete
     )
 
 
@@ -83,7 +85,7 @@ def _(space: Text) -> pb.SpaceSpec:
     text = pb.TextSpec(
         min_length=space.min_length, max_length=space.max_length, charset=space.charset
     )
-    return pb.SpaceSpec(dtype=_NUMBERS[space.dtype], text=text)
+    return pb.SpaceSpec(dtype=DTYPE_NUMBERS[space.dtype], text=text)
 
 
 @space_to_proto.register
@@ -209,22 +211,27 @@ def _read_one_of(message: pb.SpaceSpec, path: str) -> Space:
 
 
 def _dtype(message: pb.SpaceSpec) -> str:
-    return _named(message.dtype)
+    return dtype_of(message.dtype)
 
 
-def _named(number: int) -> str:
-    name = _NAMES.get(number)
+def dtype_of(number: int) -> str:
+    """Return the name of the element type of a number.
+
+    Raises:
+        ProtocolException: it is the number of none.
+    """
+    name = DTYPE_NAMES.get(number)
     if name is None:
         raise ProtocolException(f"{number} is not the number of an element type")
     return name
 
 
 def _hint(value_dtype: str, wire_dtype: str) -> pb.DataType.ValueType:
-    return pb.DATA_TYPE_UNSPECIFIED if value_dtype == wire_dtype else _NUMBERS[value_dtype]
+    return pb.DATA_TYPE_UNSPECIFIED if value_dtype == wire_dtype else DTYPE_NUMBERS[value_dtype]
 
 
 def _hinted(number: int, wire_dtype: str) -> str:
-    return wire_dtype if number == pb.DATA_TYPE_UNSPECIFIED else _named(number)
+    return wire_dtype if number == pb.DATA_TYPE_UNSPECIFIED else dtype_of(number)
 
 
 _READERS: Final[Mapping[str | None, Callable[[pb.SpaceSpec, str], Space]]] = {
