@@ -26,13 +26,12 @@ TREES = st.recursive(
 
 def plain(value: Any) -> Any:  # Any: trees of arrays
     if isinstance(value, np.ndarray):
-        array: Any = value
+        array = np.asarray(cast("Any", value))
         return array.dtype.name, array.shape, array.tobytes()
     if isinstance(value, dict):
         return {key: plain(child) for key, child in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        items: list[Any] = value
-        return [plain(item) for item in items]
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in cast("list[Any]", value)]
     return value
 
 
