@@ -34,11 +34,18 @@ DTYPES: Final = {
 """The element types that leaves can have, little-endian as they travel."""
 
 
+class NotAnArray(InvalidValueError, TypeError):
+    """What should be converted is no array, or none of the library that is spoken here."""
+
+    default_code = "not_an_array"
+
+
 @final
 class Tensor:
     """An immutable array: shape, element type and bytes, equal to another by its contents.
 
-    `numpy.asarray(tensor)` and `numpy.from_dlpack(tensor)` give a read-only view without a copy.
+    `numpy.asarray(tensor)` and `numpy.from_dlpack(tensor)` give a read-only view without a copy, as
+    does `memoryview(tensor)` from Python 3.12 on; before, it is `tensor.buffer`.
 
     Args:
         buffer: anything that exports a buffer, or another tensor; it is copied.
@@ -80,11 +87,23 @@ class Tensor:
         return tensor
 
     @staticmethod
-    def from_dlpack(
-        source: Any,
-    ) -> Tensor:  # Any: whatever has __dlpack__, numpy's own type is wider
-        """Return a tensor with a copy of what another library's array holds."""
-        array = np.from_dlpack(source)
+    def from_dlpack(source: Any) -> Tensor:  # Any: whatever has __dlpack__, or its capsule
+        """Return a tensor with a copy of what another library's array, or its capsule, holds.
+
+        Raises:
+            NotAnArray: it cannot be read through DLPack at all.
+            InvalidValueError: it is not on the CPU, needs gradients, or has another element type.
+        """
+        # Any: numpy's own protocol for it is narrower than what it takes
+        exporter: Any = _Capsule(source) if type(source).__name__ == "PyCapsule" else source
+        if not hasattr(exporter, "__dlpack__"):
+            raise NotAnArray(f"{type(source).__name__} cannot be read through DLPack")
+        try:
+            array = np.from_dlpack(exporter)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise InvalidValueError(
+                f"{type(source).__name__} cannot be read through DLPack: {error}"
+            ) from error
         return Tensor(array.tobytes(), array.shape, array.dtype.name)
 
     @property
@@ -174,10 +193,11 @@ class Tensor:
     ) -> Any:
         if stream is not None or dl_device not in (None, (1, 0)):
             raise BufferError(f"{self!r} is on the CPU and has no streams")
-        if copy or max_version is None or max_version < (1, 0):
+        if max_version is None or max_version < (1, 0):
             # A legacy capsule cannot say that it is read-only, so it gets memory of its own.
             return self._array.copy().__dlpack__()
-        return self._array.__dlpack__(max_version=max_version)
+        array = self._array.copy() if copy else self._array
+        return array.__dlpack__(max_version=max_version)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)
@@ -198,6 +218,19 @@ class Tensor:
 
     def _facts(self) -> tuple[str, tuple[int, ...], bytes]:
         return self.dtype, self._array.shape, self._array.tobytes()
+
+
+class _Capsule:
+    """Stands for the array that a DLPack capsule came from."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **_: object) -> object:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
 
 def _bytes_of(buffer: object) -> bytes:

@@ -18,8 +18,8 @@ import torch
 from rlcore import ConfigurationError, InvalidValueError
 from rlmesh import Tensor
 from rlmesh.backends.frameworks import backend_of
-from rlmesh.backends.host import NotAnArray, host
-from rlmesh.values import DTYPES
+from rlmesh.backends.host import host
+from rlmesh.values import DTYPES, NotAnArray
 
 FLOATS = Tensor(np.arange(6, dtype=np.float32), [2, 3], "float32")
 jax: Any = typed_jax  # Any: checkers cannot read the types of most of jax
@@ -253,3 +253,38 @@ def test_a_space_of_a_framework_pickles_and_copies() -> None:
     ):
         for twin in (pickle.loads(pickle.dumps(space)), copy.deepcopy(space)):
             assert type(twin.sample()) is type(space.sample())
+
+
+@pytest.mark.parametrize("dtype", list(DTYPES))
+def test_every_element_type_passes_through_dlpack_both_ways(dtype: str) -> None:
+    tensor = Tensor(np.array([0, 1, 1], DTYPES[dtype]), [3], dtype)
+
+    for exporter in (torch.utils.dlpack.from_dlpack(tensor), np.from_dlpack(tensor)):
+        assert Tensor.from_dlpack(exporter) == tensor
+
+
+def test_a_dlpack_capsule_is_read_and_strides_are_compacted() -> None:
+    rows = torch.arange(4.0).reshape(2, 2)
+
+    assert Tensor.from_dlpack(rows.T.__dlpack__()).tolist() == [[0, 2], [1, 3]]
+
+
+def test_what_dlpack_cannot_pass_is_refused() -> None:
+    with pytest.raises(TypeError, match="str cannot be read"):
+        Tensor.from_dlpack("text")
+    for odd in (
+        torch.ones(2, requires_grad=True),
+        torch.ones(2, dtype=torch.bfloat16),
+        torch.empty(2, device="meta"),
+        torch.ones(2, dtype=torch.complex64),
+    ):
+        with pytest.raises(InvalidValueError):
+            Tensor.from_dlpack(odd)
+
+
+def test_a_copy_through_dlpack_may_be_written_to() -> None:
+    own = np.from_dlpack(FLOATS, copy=True)
+    own[0, 0] = 9
+
+    assert FLOATS.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert not np.from_dlpack(FLOATS).flags.writeable

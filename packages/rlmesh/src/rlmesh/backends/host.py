@@ -8,16 +8,10 @@ from typing import Any, Final, cast
 import numpy as np
 from rlcore import InvalidValueError
 
-from rlmesh.values import DTYPES, Array, Tensor
+from rlmesh.values import DTYPES, Array, NotAnArray, Tensor
 
 _WIDE: Final = np.dtype(np.float32)
 _REGISTERED: Final = 2  # how NumPy marks element types that other packages brought
-
-
-class NotAnArray(InvalidValueError, TypeError):
-    """What should be converted is no array of the library that is spoken here."""
-
-    default_code = "not_an_array"
 
 
 def host(value: object) -> object:

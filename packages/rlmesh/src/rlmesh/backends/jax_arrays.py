@@ -10,8 +10,8 @@ import numpy as np
 from rlcore import ConfigurationError, InvalidValueError
 
 from rlmesh.backends.frameworks import backend_of
-from rlmesh.backends.host import NotAnArray, as_leaf, as_numpy, host
-from rlmesh.values import Array, Backend, Tensor
+from rlmesh.backends.host import as_leaf, as_numpy, host
+from rlmesh.values import Array, Backend, NotAnArray, Tensor
 
 JaxValue: TypeAlias = (
     jax.Array

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rlmesh.backends.host import NotAnArray, as_leaf, as_numpy
-
-if TYPE_CHECKING:
-    from rlmesh.values import Array
+from rlmesh.backends.host import as_leaf, as_numpy
+from rlmesh.values import Array, NotAnArray
 
 NumpyValue: TypeAlias = (
     # Any: an array of whichever element type

@@ -9,8 +9,8 @@ import torch
 from rlcore import ConfigurationError
 
 from rlmesh.backends.frameworks import backend_of
-from rlmesh.backends.host import NotAnArray, as_leaf, as_numpy, host
-from rlmesh.values import Array, Backend, Tensor
+from rlmesh.backends.host import as_leaf, as_numpy, host
+from rlmesh.values import Array, Backend, NotAnArray, Tensor
 
 TorchValue: TypeAlias = (
     torch.Tensor
