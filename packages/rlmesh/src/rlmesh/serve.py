@@ -175,6 +175,15 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
     )
     parser.add_argument("--device", help="where torch or jax puts them, such as cuda:0")
     parser.add_argument("--max-sessions", type=int, default=MAX_SESSIONS)
+    parser.add_argument(
+        "--no-lanes", action="store_true", help="let clients step over gRPC only, which is slower"
+    )
+    parser.add_argument(
+        "--lane-port",
+        type=int,
+        default=0,
+        help="the second port, at which clients step faster than over gRPC (a free one)",
+    )
     parser.add_argument("--idle-timeout", type=float, help="stop after so many idle seconds")
     parser.add_argument(
         "--drain-timeout", type=float, help="how long a stop waits for running steps (5 s)"
@@ -222,6 +231,8 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
             drain_timeout_seconds=arguments.drain_timeout,
             max_sessions=arguments.max_sessions,
             workflow_edition=arguments.workflow_edition,
+            lanes=not arguments.no_lanes,
+            lane_port=arguments.lane_port,
         )
     except ConfigurationError as error:
         raise Misuse(error.message, hint=error.hint) from error

@@ -49,7 +49,9 @@ class Destination:
     connect_seconds: float | None
     wait_seconds: float
     tls: ClientTls | None = None
+    lane: str = "auto"
     contract: EnvContract | None = field(default=None, repr=False)
+    many: bool = False
 
     @property
     def is_resolved(self) -> bool:
@@ -72,6 +74,7 @@ class Dialled:
     edition: str
     identity: EnvironmentIdentity
     endpoint: Endpoint
+    lane: str = "auto"
 
 
 def destination_of(
@@ -88,6 +91,7 @@ def destination_of(
     connect_seconds: float | None,
     wait_seconds: float,
     tls: object = None,
+    lane: str = "auto",
 ) -> Destination:
     """Return where to go for the arguments of a client.
 
@@ -114,6 +118,7 @@ def destination_of(
         connect_seconds,
         wait_seconds,
         tls_of(tls, address, given),
+        lane,
     )
 
 
@@ -190,15 +195,15 @@ def _shake_hands(connection: Connection, endpoint: Endpoint, destination: Destin
     edition = accept(welcome, declared=destination.declared_edition)
     if contract is None:
         raise ProtocolException(f"the server at {connection.address} sent no contract")
-    if contract.num_envs > 1:
+    if contract.num_envs > 1 and not destination.many:
         raise ConfigurationError(
             f"{connection.address} serves {contract.num_envs} environments at once",
-            hint="RemoteEnv drives one; serve a factory of single environments instead.",
+            hint="RemoteEnv drives one; RemoteVectorEnv drives all of them.",
         )
     _check_identity(contract, endpoint, destination)
     name = endpoint.environment_name or contract.id
     identity = EnvironmentIdentity(name, endpoint.version, contract.digest)
-    return Dialled(connection, contract, welcome, edition, identity, endpoint)
+    return Dialled(connection, contract, welcome, edition, identity, endpoint, destination.lane)
 
 
 def _check_identity(contract: EnvContract, endpoint: Endpoint, destination: Destination) -> None:

@@ -117,11 +117,14 @@ class EnvServer:
                 access=access,
                 max_sessions=self._options.max_sessions,
                 message_limit=self._options.max_message_bytes,
+                lane_port=self._options.lane_port if self._options.lanes else None,
+                answer_bytes=self._service.answer_bytes,
                 tls=self._tls,
             )
         except BaseException:
             self._environments.close()
             raise
+        self._service.offer = self._host.offer
         self._address: Address = self._host.address
 
     @property

@@ -12,10 +12,12 @@ from functools import lru_cache
 from typing import Final
 
 from google.protobuf.message import DecodeError
+from rlcore import ProtocolException
 
 from rlmesh.codec.metadata import decode_meta
 from rlmesh.protocol.messages import Buffer, Leaves, Request, StepAnswer, StepReply
 from rlmesh.wire.env.v1 import env_pb2
+from rlmesh.wire.spaces.v1 import spaces_pb2
 
 # A message field's number and wire type in one byte each.
 STEP: Final = b"\x12"  # JoinRequest.step and JoinResponse.step
@@ -99,11 +101,7 @@ def write_step_answer(
                 *(TRUNCATED, count, answer.truncated),
             )
         )
-    rest = marks
-    if infos is not None:
-        rest += INFOS + varint(len(infos)) + infos if infos else NO_INFOS
-    for episode in completed:
-        rest += COMPLETED + varint(len(episode)) + episode
+    rest = marks + write_step_rest(infos, completed)
     if answer.lanes:
         numbers = b"".join(map(varint, answer.lanes))
         rest += LANES + varint(len(numbers)) + numbers
@@ -112,6 +110,55 @@ def write_step_answer(
     if timing.user is not None:
         end += USER_NS + varint(timing.user)
     return b"".join((STEP, varint(size + len(rest)), *parts, rest, end))
+
+
+def write_step_rest(infos: bytes | None, completed: Sequence[bytes]) -> bytes:
+    """Return what a step's answer has of infos and episodes, given as messages' bytes."""
+    rest = b""
+    if infos is not None:
+        rest = INFOS + varint(len(infos)) + infos if infos else NO_INFOS
+    for episode in completed:
+        rest += COMPLETED + varint(len(episode)) + episode
+    return rest
+
+
+def read_step_rest(rest: bytes) -> tuple[dict[str, object], tuple[str, ...]]:
+    """Return the info and the ids of the episodes that `write_step_rest` wrote.
+
+    Raises:
+        ProtocolException: they cannot be read.
+    """
+    try:
+        more = env_pb2.StepResponse.FromString(rest)
+    except DecodeError as error:
+        raise ProtocolException(f"the infos of a step cannot be read: {error}") from error
+    info = decode_meta(more.infos) if more.HasField("infos") else {}
+    return info, tuple([episode.episode_id for episode in more.completed_episodes])
+
+
+def read_reset_rest(rest: bytes) -> dict[str, object]:
+    """Return the info of a reset from the bytes of its message.
+
+    Raises:
+        ProtocolException: it cannot be read.
+    """
+    try:
+        return decode_meta(spaces_pb2.MetaMap.FromString(rest)) if rest else {}
+    except DecodeError as error:
+        raise ProtocolException(f"the infos of a reset cannot be read: {error}") from error
+
+
+def read_step_tail(tail: bytes) -> tuple[tuple[int, ...], int, tuple[str, ...]]:
+    """Return the lanes, the timeout in milliseconds and the episode ids from `step_tail`.
+
+    Raises:
+        ProtocolException: they cannot be read.
+    """
+    try:
+        told = env_pb2.StepRequest.FromString(tail)
+    except DecodeError as error:
+        raise ProtocolException(f"the lanes of a step cannot be read: {error}") from error
+    return tuple(told.env_indices), told.timeout_ms, tuple(told.episode_ids)
 
 
 class StepReader:

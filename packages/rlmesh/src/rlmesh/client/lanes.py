@@ -1,0 +1,161 @@
+"""Which way a session takes to its server."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, Literal
+
+from rlcore import ConfigurationError, ServerUnreachable, UnsupportedError
+from rlcore.environ import variable
+from rlcore.log import logger
+
+from rlmesh.client.dialling import Dialled
+from rlmesh.codec import NUMPY, compile_codec
+from rlmesh.protocol.offers import LaneOffer, read_offer
+from rlmesh.protocol.opening import Opening
+from rlmesh.specs import EnvContract
+from rlmesh.transport.connection import Connection
+from rlmesh.transport.frame_dial import LaneName, Unreached, reach
+from rlmesh.transport.frame_lane import FrameLane
+from rlmesh.transport.lane import Lane
+
+log = logger("rlmesh", "client")
+
+LaneChoice = Literal["auto", "local", "tcp", "grpc"]
+LANE_VARIABLE: Final = "RLMESH_LANE"
+CHOICES: Final[dict[str, tuple[LaneName, ...]]] = {
+    "auto": ("local", "tcp"),
+    "local": ("local",),
+    "tcp": ("tcp",),
+    "grpc": (),
+}
+# So long a port that cannot be reached is not tried again: every try may cost a second.
+AVOIDED_SECONDS: Final = 60.0
+
+_avoided: dict[tuple[str, LaneName], float] = {}
+_warned: set[str] = set()
+_lock = threading.Lock()
+
+
+def checked_lane(lane: object) -> str:
+    """Return the wanted way: as it is given, else as the environment variable says.
+
+    Raises:
+        ConfigurationError: there is no such way.
+    """
+    given = lane if lane is not None else variable(LANE_VARIABLE) or "auto"
+    if isinstance(given, str) and given in CHOICES:
+        return given
+    named = "lane" if lane is not None else LANE_VARIABLE
+    raise ConfigurationError(f"{named} is {given!r}", hint=f"Use one of {', '.join(CHOICES)}.")
+
+
+def open_lane(
+    dialled: Dialled,
+    connection: Connection,
+    opening: Opening | None,
+    *,
+    timeout: float | None,
+    told: Callable[[int], None] | None,
+) -> Lane:
+    """Return a lane for a session; whether the server has one for it shows in its first reply.
+
+    Args:
+        dialled: what the handshake said.
+        connection: the connection to use, where it is gRPC.
+        opening: what to say of the session; None: the server does not know of such things.
+        timeout: how long each reply may take; None: no limit.
+        told: hears the position in the queue, where the session has to be waited for.
+
+    Raises:
+        UnsupportedError: the one lane that is wanted is not offered.
+        ServerUnreachable: it cannot be reached.
+    """
+    wanted = dialled.lane
+    peer = dialled.welcome.peer
+    offer = None if peer is None or wanted == "grpc" else read_offer(peer.extra)
+    failure: Unreached | None = None
+    if offer is not None:
+        headers = connection.headers(opening)
+        for name in CHOICES[wanted]:
+            try:
+                lane = _reach(name, offer, dialled, connection, headers, timeout)
+            except Unreached as error:
+                failure = error
+                log.debug("no %s lane to %s: %s", name, connection.address, error)
+                continue
+            lane.hear(told)
+            return lane
+    if wanted in ("auto", "grpc"):
+        if failure is not None and offer is not None and offer.port is not None:
+            _warn(str(connection.address), failure)
+        return connection.join(timeout=timeout, opening=opening, told=told)
+    raise _unavailable(wanted, connection, failure)
+
+
+def usual_bytes(contract: EnvContract) -> int:
+    """Return how many bytes an observation of all lanes usually has."""
+    codec = compile_codec(contract.observation_space, backend=NUMPY)
+    return codec.size_hint * max(1, contract.num_envs)
+
+
+def _reach(
+    name: LaneName,
+    offer: LaneOffer,
+    dialled: Dialled,
+    connection: Connection,
+    headers: dict[str, str],
+    timeout: float | None,
+) -> FrameLane:
+    key = (offer.secret.reveal(), name)
+    with _lock:
+        avoided = _avoided.get(key, 0.0) > time.monotonic()
+    if avoided:
+        raise Unreached("it could not be reached a moment ago")
+    started = time.monotonic()
+    try:
+        return reach(
+            name,
+            offer,
+            connection.address,
+            headers,
+            usual=usual_bytes(dialled.contract),
+            timeout=timeout,
+            tls=connection.tls,
+        )
+    except Unreached:
+        now = time.monotonic()
+        if now - started > 0.1:
+            with _lock:
+                for old in [old for old, until in _avoided.items() if until < now]:
+                    del _avoided[old]
+                _avoided[key] = now + AVOIDED_SECONDS
+        raise
+
+
+def _warn(address: str, failure: Unreached) -> None:
+    with _lock:
+        if address in _warned:
+            return
+        _warned.add(address)
+    log.warning(
+        "the fast lane of %s cannot be reached (%s), so that gRPC is used; "
+        "forward its port (lane_port) as well, or pass lane='grpc'",
+        address,
+        failure,
+    )
+
+
+def _unavailable(wanted: str, connection: Connection, failure: Unreached | None) -> Exception:
+    hint = "Use lane='auto' to take what there is."
+    if failure is None:
+        return UnsupportedError(
+            f"the server at {connection.address} offers no lane {wanted!r}", hint=hint
+        )
+    return ServerUnreachable(
+        f"the lane {wanted!r} of {connection.address} cannot be reached: {failure}",
+        address=str(connection.address),
+        hint=hint,
+    )

@@ -1,0 +1,270 @@
+"""A session's messages over frames, as the server carries them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import struct
+from collections.abc import Callable
+
+from rlcore import ProtocolException
+from rlcore.log import logger
+
+from rlmesh.protocol.messages import Answer, Buffer, Request, ResetAnswer, StepAnswer
+from rlmesh.protocol.opening import SHUTTING_DOWN
+from rlmesh.transport.carrier import Session
+from rlmesh.transport.frame_wire import Layouts, marks_of, pieces, views
+from rlmesh.transport.frames import (
+    HEAD,
+    HEAD_SIZE,
+    IN_MEMORY,
+    MESSAGE,
+    REFUSED,
+    RESET_ANSWER,
+    STEP,
+    STEP_ANSWER,
+    Broken,
+    Frame,
+    FrameEnd,
+    Garbled,
+    Overdue,
+    TooLarge,
+)
+from rlmesh.transport.server_wire import read_request, reset_infos, step_infos, write_answer
+from rlmesh.transport.shared_memory import SharedMemory
+from rlmesh.transport.step_bytes import read_step_tail, write_step_rest
+
+log = logger("rlmesh", "server")
+# Requests up to this size are read where the last one was.
+ROOM = 65_536
+# Leaves that are larger together go through memory that both sides share, where there is some.
+IN_MEMORY_FROM = 65_536
+# How long the rest of a request may take, and the client to take up an answer.
+FRAME_SECONDS = 30.0
+EXIT_MS = 200
+
+
+class FrameCarrier:
+    """Carries a session over one connection, in the session's thread.
+
+    Args:
+        end: the connection.
+        memory: what the client reads large answers from; None: they are sent.
+        stopping: whether the server is.
+        client: the process at the other end, as `client_process` opened it; None: unknown.
+        on_release: called when the connection is closed.
+    """
+
+    def __init__(
+        self,
+        end: FrameEnd,
+        *,
+        memory: SharedMemory | None,
+        stopping: Callable[[], bool],
+        client: int | None,
+        on_release: Callable[[FrameCarrier], None],
+    ) -> None:
+        self.kind = "tcp" if not end.is_local else "unix" if memory is None else "shared-memory"
+        self._end = end
+        self._memory = memory
+        self._stopping = stopping
+        self._client = client
+        self._on_release = on_release
+        self._sending = False
+        self._requests, self._answers = Layouts(), Layouts()
+        self._lanes: tuple[int, ...] = ()
+        self._timeout_ms = 0
+        self._episode_ids: tuple[str, ...] = ()
+        self._view = memoryview(bytearray(ROOM))
+
+    def serve(self, session: Session, /) -> None:
+        """Answer requests until the connection breaks or the session is over."""
+        try:
+            self._end.be_patient(FRAME_SECONDS)
+            self._serve(session)
+        except Overdue:
+            pass  # the client may come back over another connection
+        except (Broken, OSError):
+            if self._client is not None and _has_ended(self._client):
+                session.end("its client's process has ended")
+        except TooLarge as error:
+            self._refuse(
+                session,
+                "RESOURCE_EXHAUSTED",
+                f"a message is larger than max ({error.size} vs. {self._end.limit})",
+            )
+        except (Garbled, ProtocolException) as error:
+            self._refuse(session, "INVALID_ARGUMENT", str(error))
+        except Exception:
+            log.exception("a connection of session %s failed", session.id)
+            session.end("its carrier failed")
+        finally:
+            self.release()
+
+    def cut(self) -> None:
+        """Break the connection; an answer that is being made is still sent."""
+        with contextlib.suppress(OSError):
+            self._end.socket.shutdown(socket.SHUT_RDWR if self._sending else socket.SHUT_RD)
+
+    def break_off(self) -> None:
+        """Break the connection at once, whatever the session is at."""
+        with contextlib.suppress(OSError):
+            self._end.socket.shutdown(socket.SHUT_RDWR)
+
+    def _serve(self, session: Session) -> None:
+        end, answer_of = self._end, session.answer
+        receive_into = end.socket.recv_into
+        while True:
+            try:
+                got = 0 if end.has_more else receive_into(self._view)
+            except (BlockingIOError, TimeoutError):
+                continue  # the client has nothing to ask just now
+            if got == 0 and not end.has_more:
+                if self._stopping():
+                    end.say(REFUSED, {"code": "UNAVAILABLE", "details": SHUTTING_DOWN})
+                    return
+                raise Broken("the client has gone")
+            frame = end.finish(self._view, got)
+            if frame.kind == STEP:
+                request = self._step(frame)
+            elif frame.kind == MESSAGE:
+                request = read_request(bytes(frame.body))
+            else:
+                raise Garbled(f"a frame of kind {frame.kind:#x} instead of a request")
+            answer, over = answer_of(request)
+            if type(answer) is StepAnswer:
+                over = self._answer_step(session, frame.number, answer, over)
+            else:
+                over = self._answer(session, request, frame.number, answer, over)
+            if over:
+                return
+            if self._stopping():
+                session.end(SHUTTING_DOWN)
+                end.say(REFUSED, {"code": "UNAVAILABLE", "details": SHUTTING_DOWN})
+                return
+
+    def _step(self, frame: Frame) -> Request:
+        view = frame.view
+        layout, start = self._requests.read(view, HEAD_SIZE, frame.leaves)
+        stop = start + layout.size
+        if stop + frame.tail != len(view):
+            raise Garbled("a step whose parts do not fill it")
+        if frame.tail:
+            told = read_step_tail(bytes(view[stop:]))
+            self._lanes, self._timeout_ms, self._episode_ids = told
+        return Request(
+            "step",
+            str(frame.number),
+            self._lanes,
+            self._timeout_ms,
+            views(view, start, layout),
+            self._episode_ids,
+        )
+
+    def _answer_step(self, session: Session, number: int, answer: StepAnswer, over: bool) -> bool:
+        tail = b""
+        if answer.info or answer.completed:
+            infos, completed, odd = step_infos(answer)
+            tail = write_step_rest(infos, completed)
+            if odd:
+                session.note_simplified(odd)
+        leaves, rewards = answer.leaves, answer.rewards
+        sizes = tuple(map(len, leaves))
+        layout = self._answers.find(sizes) or self._answers.of(leaves)
+        lanes = len(rewards)
+        marks = marks_of(lanes)
+        memory = self._memory
+        flags, body = 0, layout.span
+        if memory is not None and IN_MEMORY_FROM <= layout.size <= memory.size:
+            memory.write(layout.slices, leaves)
+            flags, body = IN_MEMORY, len(layout.table)
+        size = marks.size + body + len(tail)
+        if marks.size + layout.span + len(tail) > self._end.limit:
+            return self._too_large(session, "step", number, size)
+        head = marks.pack(
+            size - HEAD_SIZE,
+            STEP_ANSWER,
+            number,
+            len(tail),
+            lanes,
+            len(sizes),
+            flags,
+            *rewards,
+            answer.terminated,
+            answer.truncated,
+        )
+        self._sending = True
+        if flags:
+            self._end.send((head, layout.table, tail), size)
+        else:
+            self._end.send(pieces(head, layout, leaves, tail), size)
+        self._sending = False
+        return over
+
+    def _answer(
+        self, session: Session, request: Request, number: int, answer: Answer, over: bool
+    ) -> bool:
+        parts: list[Buffer]
+        if isinstance(answer, ResetAnswer):
+            tail, odd = reset_infos(answer)
+            layout = self._answers.of(answer.leaves)
+            size = HEAD_SIZE + layout.span + len(tail)
+            head = HEAD.pack(
+                size - HEAD_SIZE, RESET_ANSWER, number, len(tail), 0, len(answer.leaves), 0
+            )
+            parts = list(pieces(head, layout, answer.leaves, tail))
+        else:
+            data, odd = write_answer(request.request_id, answer)
+            size = HEAD_SIZE + len(data)
+            parts = [HEAD.pack(len(data), MESSAGE, number, 0, 0, 0, 0), data]
+        if odd:
+            session.note_simplified(odd)
+        if size > self._end.limit:
+            return self._too_large(session, request.kind, number, size)
+        self._sending = True
+        self._end.send(parts, size)
+        self._sending = False
+        return over
+
+    def _too_large(self, session: Session, operation: str, number: int, size: int) -> bool:
+        answer = session.too_large(operation, size, self._end.limit)
+        data, _ = write_answer(str(number), answer)
+        head = HEAD.pack(len(data), MESSAGE, number, 0, 0, 0, 0)
+        self._end.send((head, data), HEAD_SIZE + len(data))
+        return True
+
+    def _refuse(self, session: Session, code: str, details: str) -> None:
+        session.end("its client broke the protocol")
+        with contextlib.suppress(OSError, Overdue):
+            self._end.say(REFUSED, {"code": code, "details": details})
+
+    def release(self) -> None:
+        """Close the connection and what belongs to it."""
+        self._end.close()
+        if self._memory is not None:
+            self._memory.close()
+        if self._client is not None:
+            os.close(self._client)
+            self._client = None
+        self._on_release(self)
+
+
+def client_process(connected: socket.socket) -> int | None:
+    """Return a descriptor of the process at the other end of a unix socket; None: unknown."""
+    if not hasattr(os, "pidfd_open") or not hasattr(socket, "SO_PEERCRED"):
+        return None
+    try:
+        credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        pid, _, _ = struct.unpack("3i", credentials)
+        return os.pidfd_open(pid) if pid > 0 else None
+    except OSError:
+        return None
+
+
+def _has_ended(process: int) -> bool:
+    # Its sockets close a moment before it has ended.
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    return bool(poll.poll(EXIT_MS))
