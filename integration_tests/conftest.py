@@ -167,3 +167,26 @@ def eventually() -> Callable[..., None]:
 def quick_ppo() -> dict[str, object]:
     """Settings with which PPO learns little, but at once."""
     return dict(QUICK_PPO)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the interop tests found out as a table, one cell for each test."""
+    table: dict[str, dict[str, str]] = {}
+    for reports in list(terminalreporter.stats.values()):
+        for report in reports:
+            for name, value in getattr(report, "user_properties", ()):
+                if name == "interop":
+                    row, column, says = value
+                    found = says if report.outcome == "passed" else report.outcome.upper()
+                    table.setdefault(row, {})[column] = found
+    if not table:
+        return
+    columns = sorted({column for cells in table.values() for column in cells}, reverse=True)
+    lines = ["| |" + "|".join(columns) + "|", "|---" * (len(columns) + 1) + "|"]
+    for row, cells in table.items():
+        lines.append(f"|{row}|" + "|".join(cells.get(column, "") for column in columns) + "|")
+    terminalreporter.section("interop with the published rlmesh 0.1.0")
+    terminalreporter.write_line("\n".join(lines))
+    path = os.environ.get("RLMESH_INTEROP_TABLE")
+    if path:
+        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,102 +1,55 @@
-"""The published rlmesh 0.1.0 and ours drive each other's servers.
+"""The published rlmesh 0.1.0 and ours drive each other's servers: every cell of a table.
 
-The published package is installed into an environment of its own, and only run, never read.
+The published package is installed into an environment of its own, and only run, never read. What
+it does by itself, and is expected to, stands in the fact sheets that the cells name. The table is
+printed after the tests; RLMESH_INTEROP_TABLE names a file that it is written to as well.
 """
 
-import importlib.util
 import json
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
-from rlmesh.numpy import RemoteEnv
+from rlmesh import ServeOptions, run
+from rlmesh.numpy import Model, RemoteEnv
 from rlmesh.server.env_server import EnvServer
 
-PUBLISHED = ("rlmesh==0.1.0", "gymnasium>=1.1", "numpy>=2")
-PEER = Path(__file__).with_name("interop_peer.py")
-KINDS = ("box", "image", "discrete", "dict", "text")
+HERE = Path(__file__).parent
+OUR_SERVER, OUR_CLIENT = "published client, our server", "our client, published server"
+DIRECTIONS = (OUR_SERVER, OUR_CLIENT)
 TRANSPORTS = ("tcp", "unix")
-CALL_SECONDS = 60
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+Seen = Any  # what JSON holds
+Through = Callable[..., Seen]
 
-
-@pytest.fixture(scope="session")
-def published_python() -> Path:
-    """The interpreter of a virtual environment with the published package, made once a machine."""
-    home = (
-        Path(tempfile.gettempdir()) / f"rlmesh-interop-{os.getuid()}-0.1.0-py{sys.version_info[1]}"
-    )
-    python = home / "bin" / "python"
-    if not (home / "complete").exists():
-        shutil.rmtree(home, ignore_errors=True)
-        install(home, python)
-        (home / "complete").touch()
-    return python
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 
 @pytest.fixture(scope="session")
-def peer() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("interop_peer", PEER)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def helpers() -> Iterator[None]:
+    """The helpers beside this file can be imported by name, as the published side does."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "path", [str(HERE), *sys.path])
+        yield
 
 
-def install(home: Path, python: Path) -> None:
-    uv = shutil.which("uv")
-    if uv is not None:
-        subprocess.run([uv, "venv", "-q", "--python", sys.executable, home], check=True)
-        subprocess.run([uv, "pip", "install", "-q", "--python", python, *PUBLISHED], check=True)
-    else:
-        subprocess.run([sys.executable, "-m", "venv", home], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *PUBLISHED], check=True)
+@pytest.fixture(scope="session")
+def peer(helpers: None) -> ModuleType:
+    return import_module("interop_peer")
 
 
-def bind_address(transport: str, folder: Path) -> str:
-    return "127.0.0.1:0" if transport == "tcp" else f"unix://{folder}/env.sock"
-
-
-def run_published(python: Path, *arguments: str) -> list[object]:
-    done = subprocess.run(
-        [python, PEER, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=CALL_SECONDS,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.strip().splitlines()[-1:]
-    found: list[object] = json.loads(done.stdout)
-    return found
-
-
-@contextmanager
-def published_server(python: Path, kind: str, address: str) -> Generator[str]:
-    process = subprocess.Popen(
-        [python, PEER, "serve", kind, address],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    try:
-        ready = process.stdout.readline().strip()
-        assert ready, "the published server did not start"
-        yield ready
-    finally:
-        process.stdin.close()
-        process.wait(timeout=CALL_SECONDS)
-        process.stdout.close()
+@pytest.fixture(scope="session")
+def hub(helpers: None) -> Iterator[Any]:  # Any: an interop_hub.Hub, importable by then
+    module = import_module("interop_hub")
+    with module.Hub(module.published_python()) as started:
+        yield started
 
 
 @pytest.fixture
@@ -106,30 +59,294 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_published_client_sees_through_our_server_what_the_environment_does(
-    published_python: Path, peer: ModuleType, folder: Path, kind: str, transport: str
+@pytest.fixture(params=TRANSPORTS)
+def transport(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=DIRECTIONS)
+def direction(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def through(hub: Any, peer: ModuleType, folder: Path, direction: str, transport: str) -> Through:
+    """Serve on one side, play a script on the other, and return what it saw."""
+    address = "127.0.0.1:0" if transport == "tcp" else f"unix://{folder}/env.sock"
+
+    def play(
+        script: str,
+        *arguments: object,
+        kind: str = "Trouble",
+        arrangement: str = "scalar",
+        **limits: object,
+    ) -> Seen:
+        vector = arrangement != "scalar"
+        if direction == OUR_SERVER:
+            with ours(peer, kind, arrangement, address, limits) as served:
+                return hub.ask("script", script, served, vector, arguments)
+        served = hub.ask("serve", kind, arrangement, address, limits)
+        if not isinstance(served, str):
+            return served
+        try:
+            seen = peer.outcome(
+                lambda: peer.SCRIPTS[script](partial(RemoteEnv, served), *arguments)
+            )
+            return json.loads(json.dumps(seen))
+        finally:
+            hub.ask("stop", served)
+
+    return play
+
+
+@contextmanager
+def ours(
+    peer: ModuleType, kind: str, arrangement: str, address: str, limits: dict[str, Any]
+) -> Generator[str]:
+    options = ServeOptions(**limits)
+    with EnvServer(peer.made(kind, arrangement), address, options=options) as server:
+        yield server.address
+
+
+@pytest.fixture
+def cell(
+    record_property: Callable[[str, object], None], direction: str, transport: str
+) -> Callable[..., None]:
+    """Name the cell of the table that a test is, and what it is to say when the test passes."""
+
+    def name(row: str, says: str = "same") -> None:
+        record_property("interop", [row, f"{direction}, {transport}", says])
+
+    return name
+
+
+# Spaces: whatever is sent has to arrive as the environment gave it.
+
+REFUSED_BY_PUBLISHED_CLIENT = {
+    "Box rank 0": "refused by the published client (wire 3.3, 9.16)",
+    "Box zero size": "refused by the published client (wire 3.3, 9.16)",
+    "Text may be empty": "refused by the published client (wire 3.3)",
+}
+REFUSED_BY_PUBLISHED_SERVER = {
+    "Text may be empty": "refused by the published server (wire 3.2, 9.17)",
+}
+KINDS = (
+    *(f"Box {name}" for name in (
+        "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
+        "float16", "float32", "float64", "unbounded", "half-bounded", "bounds by element",
+        "whole int64", "image", "rank 0", "zero size",
+    )),
+    "Discrete", "Discrete start", "MultiBinary", "MultiBinary 2-d", "MultiDiscrete",
+    "MultiDiscrete 2-d", "MultiDiscrete start", "Text", "Text charset", "Text may be empty",
+    "Dict", "Tuple", "nested",
+)  # fmt: skip
+
+
+def test_every_space_of_the_helpers_is_in_the_table(peer: ModuleType) -> None:
+    assert set(KINDS) == set(peer.envs.SPACES)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "MultiDiscrete start"])
+def test_episodes_arrive_as_the_environment_plays_them(
+    through: Through, cell: Callable[..., None], peer: ModuleType, direction: str, kind: str
 ) -> None:
-    local = json.loads(json.dumps(peer.play(peer.Mirror(kind), kind)))
-    with EnvServer(peer.Mirror(kind), bind_address(transport, folder)) as server:
-        assert run_published(published_python, "drive", kind, server.address) == local
+    refused = (
+        REFUSED_BY_PUBLISHED_CLIENT if direction == OUR_SERVER else REFUSED_BY_PUBLISHED_SERVER
+    )
+    seen = through("play", kind, kind=kind)
+    if kind in refused:
+        cell(kind, refused[kind])
+        assert seen["raised"][0] in ("RuntimeError", "ValueError")
+        return
+    cell(kind)
+    assert seen == json.loads(json.dumps(peer.play(lambda: peer.envs.Mirror(kind), kind)))
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_our_client_sees_through_a_published_server_what_the_environment_does(
-    published_python: Path, peer: ModuleType, folder: Path, kind: str, transport: str
+def test_a_published_side_counts_the_categories_of_multi_discrete_from_zero(
+    through: Through, cell: Callable[..., None], direction: str
 ) -> None:
-    local = json.loads(json.dumps(peer.play(peer.Mirror(kind), kind)))
-    address = bind_address(transport, folder)
-    with published_server(published_python, kind, address) as ready, RemoteEnv(ready) as env:
-        assert json.loads(json.dumps(peer.play(env, kind))) == local
+    seen = through("zero_based", kind="MultiDiscrete start")
+    if direction == OUR_SERVER:
+        cell("MultiDiscrete start", "counted from 0 by the published client (wire 1.3, 2.1)")
+        assert seen == [[[0, 0], True], [[2, 299], True]]
+    else:
+        cell("MultiDiscrete start", "refused by the published server: no start (wire 3.1, 9.14)")
+        assert "EnvironmentException" in seen["raised"]
+        assert "range" in seen["text"]
 
 
-def test_published_evaluation_ends_every_episode_on_our_server(
-    published_python: Path, peer: ModuleType, folder: Path
+# One environment: what clients are told of it, and what it is told by them.
+
+
+def test_both_sides_read_the_same_contract(
+    through: Through, cell: Callable[..., None], peer: ModuleType, direction: str
 ) -> None:
-    with EnvServer(lambda: peer.Mirror("discrete")) as server:
-        records = run_published(published_python, "evaluate", "discrete", server.address)
+    cell("contract, metadata")
+    seen = through("contract", kind="nested")
+    seen.pop("autoreset_mode", None)  # a published client does not show it
+
+    with EnvServer(peer.made("nested", "scalar")) as server:
+        promised = server.env_contract.to_dict()
+    promised.pop("autoreset_mode", None)
+    assert seen == json.loads(json.dumps(peer.plain(promised)))
+
+
+def test_every_kind_of_value_in_an_info_arrives(
+    through: Through, cell: Callable[..., None], peer: ModuleType
+) -> None:
+    cell("info of every kind", "same; arrays as lists (wire 5.4)")
+    assert through("infos") == json.loads(json.dumps(peer.plain(dict(peer.envs.INFO))))
+
+
+def test_seeds_reach_the_environment(through: Through, cell: Callable[..., None]) -> None:
+    cell("seeds, and none")
+    assert through("seeds") == [0, 7, 2**63 - 1, 5, None]
+
+
+def test_options_reach_the_environment(through: Through, cell: Callable[..., None]) -> None:
+    cell("options, empty and none")
+    deep = {"level": [1, "two"], "map": {"none": None, "on": True, "raw": "bytes fe", "x": 2.5}}
+    assert through("options") == [None, {}, deep]
+
+
+def test_frames_of_every_form_arrive(
+    through: Through, cell: Callable[..., None], peer: ModuleType
+) -> None:
+    cell("render: RGB, RGBA, grey, CHW, none")
+    rgb, rgba, grey = (peer.typed(peer.envs.FRAMES[name]) for name in ("rgb", "rgba", "grey"))
+    expected = {"rgb": rgb, "rgba": rgba, "grey": grey, "channels first": rgb, "none": None}
+    assert through("frames") == expected
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("failing_step", "step failed: RuntimeError: the gripper is stuck"),
+        ("failing_reset", "reset failed: KeyError: 'no such level'"),
+        ("failing_render", "render failed: ValueError: no display"),
+        ("wrong_observation", "step failed: "),
+    ],
+)
+def test_what_fails_in_the_environment_is_named_and_the_next_session_works(
+    through: Through, cell: Callable[..., None], direction: str, script: str, said: str
+) -> None:
+    dead = direction == OUR_SERVER and script != "failing_render"
+    cell(
+        script.replace("_", " "),
+        "named; this client is of no use after (wire 9.6)" if dead else "named; client goes on",
+    )
+    failure, same_client, another_client = through(script)
+
+    assert "EnvironmentException" in failure["raised"]
+    assert said in failure["text"]
+    if dead:
+        assert same_client["raised"][0] == "ConnectionError"
+        assert same_client["text"] == "connection closed"
+    else:
+        assert same_client == {"options": None, "seed": 3}
+    assert another_client == {"options": None, "seed": 4}
+
+
+def test_an_action_that_is_none_of_the_space_is_refused_and_the_session_goes_on(
+    through: Through, cell: Callable[..., None]
+) -> None:
+    cell("bad action")
+    *refused, total = through("bad_action")
+
+    for one in refused:
+        assert {"ValueError", "TypeError"} & set(one["raised"])
+    assert total == 1
+
+
+def test_a_step_before_the_first_reset_is_refused(
+    through: Through, cell: Callable[..., None], direction: str
+) -> None:
+    cell("step before reset", "refused by ours; a published pair steps (wire 5.2)")
+    refused, after = through("step_before_reset")
+
+    assert "EnvironmentException" in refused["raised"]
+    assert after == {"options": None, "seed": 3}
+
+
+def test_a_step_after_the_end_reaches_the_environment(
+    through: Through, cell: Callable[..., None]
+) -> None:
+    cell("step after the end")
+    going_on = [1.5, False, False]
+    assert through("step_after_end") == [[1.5, True, False], going_on, [1.5, False, True], going_on]
+
+
+# Sessions
+
+
+def test_a_second_client_is_refused_until_the_first_has_left(
+    through: Through, cell: Callable[..., None]
+) -> None:
+    cell("second client")
+    refused, total, admitted = through("second_client")
+
+    assert "ConnectionError" in refused["raised"]
+    assert total == 1
+    assert admitted == {"options": None, "seed": 2}
+
+
+def test_a_client_that_left_is_of_no_use_and_another_one_is(
+    through: Through, cell: Callable[..., None]
+) -> None:
+    cell("close, and again")
+    unusable, another = through("leaving")
+
+    assert "ConnectionError" in unusable["raised"]
+    assert another == {"options": None, "seed": 5}
+
+
+def test_a_client_that_waited_too_long_can_be_used_again(
+    through: Through, cell: Callable[..., None]
+) -> None:
+    cell("timeout, then reset")
+    late, after = through("timeouts")
+
+    assert "TimeoutError" in late["raised"]
+    assert after == {"options": None, "seed": 6}
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_a_client_stops_a_server_that_lets_it(
+    through: Through, cell: Callable[..., None], allowed: bool
+) -> None:
+    cell("shutdown, allowed" if allowed else "shutdown, not allowed")
+    assert through("shutdown", allow_remote_shutdown=allowed) is allowed
+
+
+def test_an_idle_server_stops_though_a_client_is_attached(
+    through: Through, cell: Callable[..., None]
+) -> None:
+    cell("idle timeout")
+    seen = through("idle", idle_timeout_seconds=0.3, drain_timeout_seconds=0.2)
+    assert "ConnectionError" in seen["raised"]
+
+
+# The loop
+
+
+def test_evaluations_end_every_episode(
+    hub: Any,
+    peer: ModuleType,
+    folder: Path,
+    cell: Callable[..., None],
+    direction: str,
+    transport: str,
+) -> None:
+    cell("rlmesh.run")
+    address = "127.0.0.1:0" if transport == "tcp" else f"unix://{folder}/env.sock"
+    if direction == OUR_SERVER:
+        with ours(peer, "Discrete start", "scalar", address, {}) as served:
+            records = hub.ask("evaluate", served, "Discrete start")
+    else:
+        served = hub.ask("serve", "Discrete start", "scalar", address, {})
+        records = peer.evaluated(run, Model, served, "Discrete start")
+        hub.ask("stop", served)
     assert records == [[4, 5.0, True], [4, 5.0, True]]
