@@ -37,6 +37,7 @@ PUBLIC = [
     "ProtocolException",
     "RLMeshException",
     "RemoteEnv",
+    "RemoteVectorEnv",
     "RunContext",
     "RunFailed",
     "RunHooks",

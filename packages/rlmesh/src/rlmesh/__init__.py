@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rlmesh import torch as torch
     from rlmesh.build import BuildInfo, build_info, current_workflow_edition
     from rlmesh.client.remote_env import RemoteEnv
+    from rlmesh.client.vector_env import RemoteVectorEnv
     from rlmesh.codec.metadata import sanitize_metadata
     from rlmesh.models.context import PredictContext
     from rlmesh.models.model import Model
@@ -92,6 +93,7 @@ __all__ = [
     "ProtocolException",
     "RLMeshException",
     "RemoteEnv",
+    "RemoteVectorEnv",
     "RunContext",
     "RunFailed",
     "RunHooks",
@@ -153,6 +155,7 @@ _HOMES = {
     "build_info": "rlmesh.build",
     "current_workflow_edition": "rlmesh.build",
     "RemoteEnv": "rlmesh.client.remote_env",
+    "RemoteVectorEnv": "rlmesh.client.vector_env",
     "sanitize_metadata": "rlmesh.codec.metadata",
     "PredictContext": "rlmesh.models.context",
     "Model": "rlmesh.models.model",

@@ -9,6 +9,7 @@ from rlmesh.backends.frameworks import opener, require
 if TYPE_CHECKING:
     from rlmesh.backends.jax_arrays import JaxValue, asarray, from_array
     from rlmesh.client.jax_env import RemoteEnv
+    from rlmesh.client.jax_vector_env import RemoteVectorEnv
     from rlmesh.models.jax_model import Model
     from rlmesh.spaces.framework_spaces import jax_space as space_from_spec
 
@@ -16,6 +17,7 @@ __all__ = [
     "JaxValue",
     "Model",
     "RemoteEnv",
+    "RemoteVectorEnv",
     "asarray",
     "ensure_available",
     "from_array",
@@ -25,6 +27,7 @@ __all__ = [
 _HOMES = {
     "Model": "rlmesh.models.jax_model:Model",
     "RemoteEnv": "rlmesh.client.jax_env:RemoteEnv",
+    "RemoteVectorEnv": "rlmesh.client.jax_vector_env:RemoteVectorEnv",
     "JaxValue": "rlmesh.backends.jax_arrays:JaxValue",
     "asarray": "rlmesh.backends.jax_arrays:asarray",
     "from_array": "rlmesh.backends.jax_arrays:from_array",

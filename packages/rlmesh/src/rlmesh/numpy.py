@@ -9,6 +9,7 @@ from rlmesh.backends.frameworks import opener, require
 if TYPE_CHECKING:
     from rlmesh.backends.numpy_arrays import NumpyValue, asarray, from_array
     from rlmesh.client.numpy_env import RemoteEnv
+    from rlmesh.client.numpy_vector_env import RemoteVectorEnv
     from rlmesh.models.numpy_model import Model
     from rlmesh.spaces.framework_spaces import numpy_space as space_from_spec
 
@@ -16,6 +17,7 @@ __all__ = [
     "Model",
     "NumpyValue",
     "RemoteEnv",
+    "RemoteVectorEnv",
     "asarray",
     "ensure_available",
     "from_array",
@@ -25,6 +27,7 @@ __all__ = [
 _HOMES = {
     "Model": "rlmesh.models.numpy_model:Model",
     "RemoteEnv": "rlmesh.client.numpy_env:RemoteEnv",
+    "RemoteVectorEnv": "rlmesh.client.numpy_vector_env:RemoteVectorEnv",
     "NumpyValue": "rlmesh.backends.numpy_arrays:NumpyValue",
     "asarray": "rlmesh.backends.numpy_arrays:asarray",
     "from_array": "rlmesh.backends.numpy_arrays:from_array",

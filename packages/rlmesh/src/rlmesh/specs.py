@@ -103,7 +103,8 @@ def contract_of(env: object) -> EnvContract:
     Metadata that cannot travel as it is travels as text, with a warning that names it.
 
     Raises:
-        ConfigurationError: it has no spaces, or resets itself within a step.
+        ConfigurationError: it has no spaces, or is a single environment that resets itself within a
+            step, so that nobody could see how its episodes end.
         UnsupportedSpaceError: a space is of a kind that cannot be served.
     """
     known = getattr(env, "env_contract", None)
@@ -117,7 +118,9 @@ def contract_of(env: object) -> EnvContract:
         metadata=metadata,
         num_envs=int(getattr(env, "num_envs", 1)),
         render_mode=getattr(env, "render_mode", None),
-        autoreset_mode=_autoreset_mode(metadata or {}),
+        autoreset_mode=_autoreset_mode(
+            metadata or {}, many=hasattr(env, "single_observation_space")
+        ),
     )
 
 
@@ -145,7 +148,7 @@ def _metadata_of(env: object) -> dict[str, Any] | None:  # Any: the author's own
     return decode_meta(message)
 
 
-def _autoreset_mode(metadata: Mapping[str, object]) -> AutoresetMode:
+def _autoreset_mode(metadata: Mapping[str, object], *, many: bool) -> AutoresetMode:
     if "autoreset_mode" not in metadata:
         return AutoresetMode.DISABLED
     mode = metadata["autoreset_mode"]
@@ -154,6 +157,8 @@ def _autoreset_mode(metadata: Mapping[str, object]) -> AutoresetMode:
             return AutoresetMode.DISABLED
         case "nextstep":
             return AutoresetMode.NEXT_STEP
+        case "samestep" if many:
+            return AutoresetMode.SAME_STEP
         case _:
             raise ConfigurationError(
                 f"the metadata names the autoreset mode {mode!r}, which cannot be served",

@@ -9,12 +9,14 @@ from rlmesh.backends.frameworks import opener, require
 if TYPE_CHECKING:
     from rlmesh.backends.torch_arrays import TorchValue, as_tensor, from_tensor
     from rlmesh.client.torch_env import RemoteEnv
+    from rlmesh.client.torch_vector_env import RemoteVectorEnv
     from rlmesh.models.torch_model import Model
     from rlmesh.spaces.framework_spaces import torch_space as space_from_spec
 
 __all__ = [
     "Model",
     "RemoteEnv",
+    "RemoteVectorEnv",
     "TorchValue",
     "as_tensor",
     "ensure_available",
@@ -25,6 +27,7 @@ __all__ = [
 _HOMES = {
     "Model": "rlmesh.models.torch_model:Model",
     "RemoteEnv": "rlmesh.client.torch_env:RemoteEnv",
+    "RemoteVectorEnv": "rlmesh.client.torch_vector_env:RemoteVectorEnv",
     "TorchValue": "rlmesh.backends.torch_arrays:TorchValue",
     "as_tensor": "rlmesh.backends.torch_arrays:as_tensor",
     "from_tensor": "rlmesh.backends.torch_arrays:from_tensor",

@@ -44,9 +44,14 @@ class BaseEnv(GymnasiumEnv):
             super().reset(seed=seed)
 
 
+def named_by_gymnasium(name: str) -> bool:
+    """Return whether gymnasium takes this for the name of an environment."""
+    return _NAME.fullmatch(name) is not None
+
+
 def spec_of(name: str, make: Callable[..., object]) -> EnvSpec | None:
     """Return a recipe for one more client, or None where gymnasium has no name for it."""
-    if not installed or not _NAME.fullmatch(name):
+    if not installed or not named_by_gymnasium(name):
         return None
     from gymnasium.envs.registration import EnvSpec
 

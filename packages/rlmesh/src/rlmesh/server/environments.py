@@ -6,22 +6,25 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
-from rlcore import ConfigurationError, EnvironmentException, Error, SessionBusy, UnsupportedError
+from rlcore import EnvironmentException, Error, SessionBusy
 
 from rlmesh.protocol.faults import text_of
-from rlmesh.specs import EnvContract, contract_of
+from rlmesh.server.vectors import LaneSet, Sort, as_served, served_contract, sort_of
+from rlmesh.specs import EnvContract
 from rlmesh.values import NUMPY, Backend
 
 # A client that has just left may take a moment to be noticed; the next one need not fail for it.
 HANDOVER_SECONDS = 0.2
 
 Env = Any  # whatever has reset and step: gymnasium's, or the user's own class
+SEVERAL: tuple[type, ...] = (list, tuple, LaneSet)
 
 
 class Environments(Protocol):
     """Gives environments to sessions and takes them back."""
 
     contract: EnvContract
+    sort: Sort
     private: bool
     backend: Backend
 
@@ -53,7 +56,9 @@ class TheOne:
     backend: Backend = NUMPY
 
     def __init__(self, env: Env, *, close_at_end: bool) -> None:
-        self.contract = scalar_contract(env)
+        env = as_served(env)
+        self.contract = served_contract(env)
+        self.sort: Sort = sort_of(env)
         self._env = env
         self._close_at_end = close_at_end
         self._place = threading.Semaphore()
@@ -99,7 +104,8 @@ class OneEach:
         self._factory = factory
         spare = make_env(factory)
         try:
-            self.contract = scalar_contract(spare)
+            self.contract = served_contract(spare)
+            self.sort: Sort = sort_of(spare)
         except BaseException:
             close_env(spare)
             raise
@@ -132,7 +138,7 @@ class OneEach:
             return spare
         env = make_env(self._factory)
         try:
-            contract = scalar_contract(env)
+            contract = served_contract(env)
             if contract.digest != self.contract.digest:
                 raise EnvironmentException(
                     f"the factory now makes {contract.id!r} with another contract than at first",
@@ -206,42 +212,11 @@ def make_env(factory: Callable[[], object]) -> Env:
             operation="make",
             remote_type=type(error).__name__,
         ) from error
-    if not _steps(env):
+    if not (isinstance(env, SEVERAL) or _steps(env)):
         raise EnvironmentException(
             f"{name} made {env!r}, which has no reset and step", operation="make"
         )
-    return env
-
-
-def scalar_contract(env: Env) -> EnvContract:
-    """Return the contract of a single environment.
-
-    Raises:
-        TypeError: it lacks a method or a space.
-        UnsupportedError: it steps several environments at once.
-    """
-    missing = [
-        name
-        for name in ("observation_space", "action_space", "reset", "step", "close")
-        if getattr(env, name, None) is None
-    ]
-    if missing:
-        raise NotAnEnvironment(
-            f"{env!r} is not an environment: it has no {', '.join(missing)}",
-            hint="Serve a gymnasium environment, an object like one, or a factory of them.",
-        )
-    if hasattr(env, "single_observation_space") or getattr(env, "num_envs", 1) != 1:
-        raise UnsupportedError(
-            f"{env!r} steps several environments at once, which this build does not serve",
-            hint="Serve a factory of single environments: each session gets its own.",
-        )
-    return contract_of(env)
-
-
-class NotAnEnvironment(ConfigurationError, TypeError):
-    """What was given to serve is neither an environment nor a factory of them."""
-
-    default_code = "not_an_environment"
+    return as_served(env)
 
 
 def close_env(env: Env) -> None:
@@ -261,7 +236,7 @@ def close_env(env: Env) -> None:
 
 
 def _factory_in(source: object) -> Callable[[], object] | None:
-    if not isinstance(source, type) and _steps(source):
+    if isinstance(source, LaneSet) or (not isinstance(source, type) and _steps(source)):
         return None
     make = getattr(source, "make", None)
     if callable(make) and not isinstance(source, type):

@@ -1,0 +1,80 @@
+"""What clients of many lanes are beneath: a `gymnasium.vector.VectorEnv` where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from rlmesh.client.gymnasium_base import named_by_gymnasium
+from rlmesh.spaces import Space, to_gymnasium_space
+from rlmesh.spaces.batched import batched
+from rlmesh.specs import AutoresetMode, EnvContract
+
+if TYPE_CHECKING:
+    from gymnasium.envs.registration import EnvSpec, VectorEnvCreator
+    from gymnasium.vector import VectorEnv
+
+    GymnasiumVectorEnv = VectorEnv[Any, Any, Any]  # Any: values are as the served spaces say
+    installed = True
+else:
+    try:
+        from gymnasium.vector import VectorEnv as GymnasiumVectorEnv
+
+        installed = True
+    except ModuleNotFoundError:
+        installed = False
+
+        class GymnasiumVectorEnv:
+            """Stands where gymnasium's class would."""
+
+            spec = None
+            closed = False
+
+
+_WORDS: Final[Mapping[AutoresetMode, str]] = {
+    AutoresetMode.NEXT_STEP: "NextStep",
+    AutoresetMode.SAME_STEP: "SameStep",
+    AutoresetMode.DISABLED: "Disabled",
+}
+
+
+class BaseVectorEnv(GymnasiumVectorEnv):
+    """What depends on whether gymnasium is installed."""
+
+    def _as_single_space(self, space: Space) -> Any:  # Any: gymnasium's space, or ours without it
+        return to_gymnasium_space(space) if installed else space
+
+    def _as_batched_space(self, space: Space, lanes: int) -> Any:  # Any: as above
+        if not installed:
+            return batched(space, lanes)
+        from gymnasium.vector.utils import batch_space
+
+        return batch_space(to_gymnasium_space(space), lanes)
+
+    def _seed_here(self, seed: int) -> None:
+        # Trainers expect a seeded reset to seed the handle's own generator too.
+        if installed:
+            super().reset(seed=seed)
+
+
+def autoreset_metadata(contract: EnvContract) -> dict[str, Any]:  # Any: whatever the author wrote
+    """Return a contract's metadata with its autoreset mode as gymnasium writes it.
+
+    Only what the server renders can be had from it, whatever the environment could do.
+    """
+    word: Any = _WORDS[contract.autoreset_mode]
+    if installed:
+        from gymnasium.vector import AutoresetMode as GymnasiumMode
+
+        word = GymnasiumMode(word)
+    modes = [contract.render_mode] if contract.render_mode else []
+    return {**(contract.metadata or {}), "render_modes": modes, "autoreset_mode": word}
+
+
+def vector_spec_of(name: str, make: Callable[..., object]) -> EnvSpec | None:
+    """Return a recipe for one more client, or None where gymnasium has no name for it."""
+    if not installed or not named_by_gymnasium(name):
+        return None
+    from gymnasium.envs.registration import EnvSpec
+
+    return EnvSpec(id=name, vector_entry_point=cast("VectorEnvCreator", make))

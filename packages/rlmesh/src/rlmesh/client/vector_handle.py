@@ -1,0 +1,100 @@
+"""What all clients of several lanes have in common, whatever their values are."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any, Literal, NoReturn, Self
+
+from rlcore import EnvironmentIdentity
+
+from rlmesh.client.arguments import not_copied
+from rlmesh.client.options import ConnectOptions, open_link
+from rlmesh.client.vector_link import VectorLink
+from rlmesh.codec import Backend
+from rlmesh.spaces import SpaceSpec
+from rlmesh.specs import EnvContract
+from rlmesh.transport.png import decode_png
+
+
+class VectorHandle:
+    """A client of all lanes that are served at one address."""
+
+    def __init__(self, address: object, options: ConnectOptions, backend: Backend) -> None:
+        link = open_link(address, options, backend, many=True)
+        self._backend = backend
+        self._lanes = VectorLink(link, backend, strict_dtypes=options.get("strict_dtypes", False))
+        self._link = link
+        self.num_envs = self._lanes.lanes
+        # A client that is dropped without close() gives its session back all the same.
+        weakref.finalize(self, link.wires.hang_up)
+
+    @property
+    def address(self) -> str:
+        """The address that was dialled."""
+        return str(self._link.wires.dialled.connection.address)
+
+    @property
+    def env_id(self) -> str:
+        """The id of this client's session."""
+        return self._link.session_id
+
+    @property
+    def env_contract(self) -> EnvContract:
+        """What the server promises about the environments."""
+        return self._link.contract
+
+    @property
+    def identity(self) -> EnvironmentIdentity:
+        """Which environment this is: by its registered name where that was dialled."""
+        return self._link.identity
+
+    @property
+    def episode_ids(self) -> tuple[str, ...]:
+        """The id of each lane's episode; empty before the first reset."""
+        return self._lanes.episode_ids
+
+    @property
+    def observation_space_spec(self) -> SpaceSpec:
+        """What a lane's observations are, as plain data."""
+        return self._link.contract.observation_space.spec
+
+    @property
+    def action_space_spec(self) -> SpaceSpec:
+        """What a lane's actions are, as plain data."""
+        return self._link.contract.action_space.spec
+
+    @property
+    def selected_workflow_edition(self) -> str:
+        """The workflow edition that both sides agreed on."""
+        return self._link.wires.dialled.edition
+
+    def shutdown(self, reason: str = "owner shutdown") -> bool:
+        """Ask the server to stop; False when it does not let clients do that."""
+        return self._link.shutdown(reason)
+
+    def _frame(self, lane: int) -> Any:  # Any: the backend's array
+        """Return a lane's frame, or None when there is none."""
+        frame = self._link.render(lane)
+        return None if frame is None else self._backend.owned(decode_png(frame))
+
+    def _frames(self, lanes: Sequence[int]) -> tuple[Any, ...]:  # Any: as above
+        return tuple([self._frame(lane) for lane in lanes])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> Literal[False]:
+        self._link.close()
+        return False
+
+    def __reduce__(self) -> NoReturn:
+        raise not_copied(self, self.address)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.identity}, num_envs={self.num_envs}, "
+            f"address={self.address!r})"
+        )
+
+    __str__ = __repr__

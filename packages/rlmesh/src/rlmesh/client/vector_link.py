@@ -1,0 +1,246 @@
+"""A client's side of a conversation about many lanes: batches, seeds, ids and infos."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, SupportsIndex, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from rlcore import (
+    ConfigurationError,
+    InvalidActionError,
+    InvalidValueError,
+    ProtocolException,
+    UnsupportedError,
+)
+
+from rlmesh.client.arguments import checked_seed
+from rlmesh.client.link import EnvLink
+from rlmesh.client.strict_dtypes import strictly
+from rlmesh.codec import Backend, compile_batch_codec, compile_codec
+from rlmesh.protocol.handshake import CLIENT_CAPABILITIES, SUBSET_STEP, TENSORS, VECTORS
+from rlmesh.protocol.identifiers import time_ordered_id
+from rlmesh.protocol.lane_infos import FINAL_OBS, in_columns, restored, rows_of
+from rlmesh.protocol.messages import Leaves
+from rlmesh.specs import AutoresetMode
+from rlmesh.values import Array
+
+RESET_MASK: Final = "reset_mask"
+MASK: Final = f"_{FINAL_OBS}"
+
+Seeds = SupportsIndex | Sequence[SupportsIndex | None] | NDArray[np.integer[Any]] | None
+Options = Mapping[str, Any]  # Any: whatever the environment takes
+Info = dict[str, Any]  # Any: whatever the environment says
+Flags = NDArray[np.bool_]
+Outcome = tuple[Any, NDArray[np.float64], Flags, Flags, Info]  # Any: the backend's batched tree
+
+
+class VectorLink:
+    """Drives all lanes of a served environment, with values as one backend has them.
+
+    Attributes:
+        link: the session.
+        lanes: how many there are.
+        episode_ids: the id of each lane's episode; empty before the first reset.
+        completed: how many lanes ended an episode in the last step.
+    """
+
+    def __init__(self, link: EnvLink, backend: Backend, *, strict_dtypes: bool) -> None:
+        contract = link.contract
+        self.link = link
+        self.lanes = contract.num_envs
+        self.episode_ids: tuple[str, ...] = ()
+        self.completed = 0
+        actions = compile_batch_codec(contract.action_space, backend=backend, strict_nan=True)
+        self._encode = (
+            strictly(contract.action_space, actions.encode) if strict_dtypes else actions.encode
+        )
+        self._observations = compile_batch_codec(contract.observation_space, backend=backend)
+        self._single = compile_codec(contract.observation_space, backend=backend)
+        self._rolls = contract.autoreset_mode is not AutoresetMode.DISABLED
+        self._last: Leaves = ()
+
+    def reset(self, seed: Seeds, options: Options | None) -> tuple[Any, Info]:  # Any: as Outcome
+        """Start episodes in all lanes, or in those of a mask.
+
+        Raises:
+            ConfigurationError: the seeds or the mask are not one for each lane.
+            UnsupportedError: the server cannot reset some lanes only.
+            Error: as `EnvLink.ask_reset`.
+        """
+        mask, rest = self._mask(options)
+        wanted = range(self.lanes) if mask is None else mask
+        seeds = self._seeds(seed, wanted)
+        ids = list(self.episode_ids or [""] * self.lanes)
+        for lane in wanted:
+            ids[lane] = time_ordered_id()
+        if mask is None or self._is_ours:
+            reply = self.link.ask_reset(seeds, options, (), tuple(ids))
+            leaves = reply.leaves
+        else:
+            named = tuple([ids[lane] for lane in mask])
+            reply = self.link.ask_reset(seeds, rest, tuple(mask), named)
+            leaves = self._merged(reply.leaves, mask)
+        self.episode_ids, self.completed = tuple(ids), 0
+        asked = range(self.lanes) if mask is None or self._is_ours else mask
+        return self._decoded(leaves), self._info(reply.info, asked)
+
+    def step(self, actions: Any) -> Outcome:  # Any: in every form that a batch can have
+        """Step all lanes.
+
+        Raises:
+            InvalidActionError: there is not an action of the space for each lane.
+            Error: as `EnvLink.ask_step`.
+        """
+        self.link.require_running()
+        lanes = self.lanes
+        try:
+            leaves = self._encode(actions, lanes)
+        except InvalidValueError as error:
+            raise InvalidActionError(error.message, path=error.path, hint=error.hint) from error
+        reply = self.link.ask_step(leaves, lanes, (), self.episode_ids)
+        terminated = np.frombuffer(reply.terminated, np.uint8) != 0
+        truncated = np.frombuffer(reply.truncated, np.uint8) != 0
+        over = terminated | truncated
+        self.completed = int(np.count_nonzero(over))
+        if self.completed and self._rolls:
+            self._roll(over)
+        return (
+            self._decoded(reply.leaves),
+            np.array(reply.rewards, np.float64),
+            terminated,
+            truncated,
+            self._info(reply.info, range(lanes)) if reply.info else {},
+        )
+
+    @property
+    def _is_ours(self) -> bool:
+        return self.link.wires.dialled.welcome.offers(VECTORS)
+
+    def _seeds(self, seed: Seeds, wanted: Sequence[int]) -> tuple[int, ...]:
+        """Return the seeds as they are asked for: none, one for all, or one for each wanted."""
+        if seed is None:
+            return ()
+        each = _each(seed)
+        if each is None:
+            first = one_seed(seed) or 0
+            if self._is_ours or not self._steps_lanes:
+                return (first,)
+            # Published servers give one seed to the first lane alone.
+            return tuple([checked_seed(first + lane) or 0 for lane in wanted])
+        if len(each) != self.lanes:
+            raise ConfigurationError(
+                f"{len(each)} seeds are given for {self.lanes} lanes",
+                hint="Give one for each lane, or one number for all.",
+            )
+        given = [each[lane] for lane in wanted]
+        if all(one is None for one in given):
+            return ()
+        if any(one is None for one in given):
+            raise ConfigurationError(
+                "seeds are given for some of the lanes that are reset",
+                hint="Give all of them a seed, or reset them apart, by reset_mask.",
+            )
+        checked = [checked_seed(one) or 0 for one in given]
+        if self._is_ours and len(checked) < self.lanes:
+            whole = [0] * self.lanes  # of lanes that are not reset, the server wants none
+            for lane, one in zip(wanted, checked, strict=True):
+                whole[lane] = one
+            return tuple(whole)
+        return tuple(checked)
+
+    def _mask(self, options: Options | None) -> tuple[list[int] | None, Options | None]:
+        if options is None or RESET_MASK not in options:
+            return None, options
+        mask: Array = np.asarray(options[RESET_MASK])
+        if mask.dtype.kind != "b" or mask.shape != (self.lanes,) or not mask.any():
+            raise ConfigurationError(
+                f"the option {RESET_MASK!r} is {options[RESET_MASK]!r}",
+                hint=f"Give {self.lanes} booleans, one for each lane, and one of them true.",
+            )
+        if not (self._is_ours or self._steps_lanes):
+            raise UnsupportedError("the server cannot reset some of its lanes only")
+        rest = {key: value for key, value in options.items() if key != RESET_MASK}
+        return np.flatnonzero(mask).tolist(), rest or None
+
+    @property
+    def _steps_lanes(self) -> bool:
+        return self.link.wires.dialled.welcome.offers(SUBSET_STEP)
+
+    def _merged(self, leaves: Leaves, lanes: Sequence[int]) -> Leaves:
+        """Return the last observation with that of some lanes put in."""
+        codec = self._observations
+        values = codec.split(codec.decode(self._last, self.lanes), self.lanes)
+        fresh = codec.split(codec.decode(leaves, len(lanes)), len(lanes))
+        for lane, value in zip(lanes, fresh, strict=True):
+            values[lane] = value
+        return [bytes(leaf) for leaf in codec.encode(values, self.lanes)]
+
+    def _decoded(self, leaves: Leaves) -> Any:  # Any: the backend's batched tree
+        lane = self.link.wires.lane
+        codec = self._observations
+        try:
+            if lane is not None and lane.owns_memory:
+                return codec.decode_owned(leaves, self.lanes)
+            if not self._is_ours:
+                self._last = leaves  # what a partial reset leaves as it is
+            return codec.decode(leaves, self.lanes)
+        except InvalidValueError as error:
+            raise ProtocolException(
+                f"the observations from {self.link.identity.name!r} do not fit their space: {error}"
+            ) from error
+
+    def _roll(self, over: Flags) -> None:
+        ids = list(self.episode_ids)
+        for lane in np.flatnonzero(over).tolist():
+            ids[lane] = time_ordered_id()
+        self.episode_ids = tuple(ids)
+
+    def _info(self, info: Info, asked: Sequence[int]) -> Info:
+        """Return an info about these lanes as gymnasium's vector environments lay it out."""
+        count = self.lanes
+        rows = [info] if len(asked) == 1 else rows_of(info, len(asked))
+        if rows is not None:
+            placed: list[Mapping[str, Any]] = [{}] * count
+            for lane, row in zip(asked, rows, strict=True):
+                placed[lane] = row
+            return in_columns(placed)
+        exact = TENSORS in CLIENT_CAPABILITIES and self.link.wires.dialled.welcome.offers(TENSORS)
+        whole = restored(info, count, exact=exact)
+        if FINAL_OBS in whole and MASK in whole:
+            whole[FINAL_OBS] = self._final(whole[FINAL_OBS])
+        return whole
+
+    def _final(self, cells: Any) -> Any:  # Any: what an environment said under this name
+        """Return last observations as their space has them."""
+        each = cast("Sequence[Any]", cells)
+        if not isinstance(cells, np.ndarray) or len(each) != self.lanes:
+            return each
+        typed = np.full(self.lanes, None, object)
+        for lane, cell in enumerate(each):
+            if cell is not None:
+                try:
+                    typed[lane] = self._single.decode(self._single.encode(cell))
+                except InvalidValueError:
+                    return each  # an info may hold under this name what it likes
+        return typed
+
+
+def one_seed(seed: Seeds) -> int | None:
+    """Return the number that is one seed for all lanes; None where there is one for each, or none.
+
+    Raises:
+        TypeError: it is neither a number nor a sequence.
+        OverflowError: it does not fit 64 bits.
+    """
+    return None if _each(seed) is not None else checked_seed(cast("SupportsIndex | None", seed))
+
+
+def _each(seed: Seeds) -> list[SupportsIndex | None] | None:
+    """Return the seeds of a sequence of them; None for a number."""
+    if isinstance(seed, list | tuple):
+        return list(cast("Sequence[SupportsIndex | None]", seed))
+    if isinstance(seed, np.ndarray) and seed.ndim == 1:
+        return cast("list[SupportsIndex | None]", seed.tolist())
+    return None

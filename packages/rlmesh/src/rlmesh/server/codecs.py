@@ -1,0 +1,24 @@
+"""The codecs of a contract, compiled once for all sessions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rlmesh.codec import NUMPY, BatchCodec, Codec, compile_batch_codec, compile_codec
+
+if TYPE_CHECKING:
+    from rlmesh.server.environments import Environments
+
+
+class Codecs:
+    """Reads actions and writes observations, of one lane and of many."""
+
+    def __init__(self, environments: Environments) -> None:
+        contract, backend = environments.contract, environments.backend
+        action, observation = contract.action_space, contract.observation_space
+        self.num_envs = contract.num_envs
+        self.autoreset_mode = contract.autoreset_mode
+        self.action: Codec = compile_codec(action, backend=backend, strict_nan=True)
+        self.observation: Codec = compile_codec(observation, backend=NUMPY)
+        self.actions: BatchCodec = compile_batch_codec(action, backend=backend, strict_nan=True)
+        self.observations: BatchCodec = compile_batch_codec(observation, backend=NUMPY)
