@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -153,7 +154,10 @@ class Evidence:
             except Error as error:
                 one.close()
                 return error
-            plays = [life.begin(self.seeds[0], self.steps) for life in (one, other)]
+            # Half the patience: whoever waits for one that hangs is not to be taken for it.
+            meeting = threading.Barrier(2, timeout=self.seconds / 2)
+            seed, steps = self.seeds[0], self.steps
+            plays = [life.begin(seed, steps, meeting) for life in (one, other)]
             recordings = [play.result() for play in plays]
             for life in (one, other):
                 life.close()

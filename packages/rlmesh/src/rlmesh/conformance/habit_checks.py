@@ -94,13 +94,14 @@ def after_end(evidence: Evidence) -> Finding:
         if face.mode is AutoresetMode.NEXT_STEP:
             return failed(f"it declares {face.declared}, and {seen.answer}", _RESETS, seen.place)
         return passed("it refuses to step after an end")
+    known = {check for one in evidence.first.recordings.values() for check in one.faults}
+    new = [text for check, text in seen.answer.faults.items() if check not in known]
+    if new:
+        return failed(f"after an end, {new[0]}", "Answer in full, or raise.", seen.place)
     return _after(face.mode, seen.answer, seen.place)
 
 
 def _after(mode: AutoresetMode | None, answer: Outcome, place: Place) -> Finding:
-    if answer.faults:
-        wrong = next(iter(answer.faults.values()))
-        return failed(f"after an end, {wrong}", "Answer in full, or raise.", place)
     reset = not answer.terminated and not answer.truncated and answer.reward == 0
     if mode is AutoresetMode.NEXT_STEP:
         if reset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
@@ -49,9 +50,9 @@ class Life:
         recorder = Recorder(self.stage, self.face, attentive=attentive)
         return self.keeper.ask(lambda: recorder.play(seed, steps))
 
-    def begin(self, seed: int, steps: int) -> Pending[Recording]:
-        """Begin a recording of so many steps, and do not wait for it."""
-        recorder = Recorder(self.stage, self.face)
+    def begin(self, seed: int, steps: int, meeting: threading.Barrier) -> Pending[Recording]:
+        """Begin a recording of so many steps, taking turns with others, and do not wait for it."""
+        recorder = Recorder(self.stage, self.face, meeting=meeting)
         return self.keeper.submit(lambda: recorder.play(seed, steps))
 
     def close(self) -> str | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -93,12 +95,27 @@ class Recorder:
 
     Where the environment does not reset itself, an episode that ends is followed by another: the
     k-th episode has the seed `seed + 1000 k` and actions of a space seeded with k.
+
+    Args:
+        stage: the environment.
+        face: how it is played.
+        attentive: whether earlier observations are looked at again.
+        meeting: where plays in other threads are waited for before each step, so that they take
+            turns however fast they are.
     """
 
-    def __init__(self, stage: Stage, face: Face, *, attentive: bool = False) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        face: Face,
+        *,
+        attentive: bool = False,
+        meeting: threading.Barrier | None = None,
+    ) -> None:
         self._stage = stage
         self._face = face
         self._attentive = attentive
+        self._meeting = meeting
         self._earlier: deque[tuple[Place, object, bytes]] = deque(maxlen=REMEMBERED)
         self._place = Place(0, 0, 0)
 
@@ -118,6 +135,9 @@ class Recorder:
         except Raised as raised:
             recording.raised = Fault(str(raised), self._place)
             recording.cause = raised.error
+        finally:
+            if self._meeting is not None:
+                self._meeting.abort()
         return recording
 
     def _episode(self, recording: Recording, start: Place, steps: int) -> None:
@@ -133,6 +153,9 @@ class Recorder:
             length += 1
             self._place = place = Place(start.seed, start.action_seed, length)
             action = self._stage.call("action_space.sample()", lambda: next(actions))
+            if self._meeting is not None:
+                with suppress(threading.BrokenBarrierError):  # the others have ended, or hang
+                    self._meeting.wait()
             began = time.perf_counter()
             answer = self._stage.step(action, str(place))
             recording.step_seconds.append(time.perf_counter() - began)
