@@ -112,6 +112,8 @@ class Wires:
         while True:
             lane = self._redial(comes_back)
             try:
+                if comes_back.resume:
+                    lane.resume()
                 return ask(lane)
             except SessionClosed as failure:
                 if failure.code == SERVER_GONE:

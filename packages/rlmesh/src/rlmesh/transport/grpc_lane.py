@@ -70,6 +70,9 @@ class GrpcLane:
         client_wire.read_configured(reply, name)
         self.lease_seconds = lease_told(self._headers())
 
+    def resume(self) -> None:
+        """Do nothing: whether the server has the session shows in its first reply."""
+
     def reset(
         self,
         number: int,

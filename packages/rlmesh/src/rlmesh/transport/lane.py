@@ -40,6 +40,10 @@ class Lane(Protocol):
         """Wait for the session's turn and pin the workflow edition; its first request."""
         ...
 
+    def resume(self) -> None:
+        """Wait until the server has taken the session up again; instead of `configure`."""
+        ...
+
     def reset(
         self,
         number: int,
