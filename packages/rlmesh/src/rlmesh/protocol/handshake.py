@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from rlcore import IncompatibleError
 
@@ -28,7 +29,7 @@ LANES = "rlmesh.env.lanes.v1"
 VECTORS = "rlmesh.env.vectors.v1"
 YES = "true"
 # What a client of this build can do, which it says in every handshake and at every session.
-CLIENT_CAPABILITIES = frozenset({RESUME, QUEUE, LANES, VECTORS})
+CLIENT_CAPABILITIES = frozenset({RESUME, QUEUE, LANES, VECTORS, MORE_SPACES, TENSORS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +81,31 @@ def greet(*, declared: str | None, peer: Peer) -> Hello:
 
 
 def answer(
-    hello: Hello, *, declared: str | None, capabilities: Mapping[str, str], peer: Peer
+    hello: Hello,
+    *,
+    declared: str | None,
+    capabilities: Mapping[str, str],
+    peer: Peer,
+    demands: Mapping[str, str] = MappingProxyType({}),
 ) -> Welcome:
-    """Return what this build's server answers; editions are the client's to choose."""
-    compatible = same_generation(hello.generation)
-    refusal = (
-        None
-        if compatible
-        else f"this server speaks {GENERATION!r}, the client speaks {hello.generation.strip()!r}"
-    )
-    return Welcome(compatible, EDITIONS, declared or EDITION, capabilities, peer, refusal)
+    """Return what this build's server answers; editions are the client's to choose.
+
+    Args:
+        hello: what the client said.
+        declared: the edition that the server was started for.
+        capabilities: what the server can do.
+        peer: who the server is.
+        demands: capabilities without which a client could not use what is served, with the reason.
+    """
+    refusal = None
+    if not same_generation(hello.generation):
+        spoken = hello.generation.strip()
+        refusal = f"this server speaks {GENERATION!r}, the client speaks {spoken!r}"
+    for capability, reason in demands.items():
+        if refusal is None and hello.capabilities.get(capability) != YES:
+            refusal = f"{reason}, which the client cannot read: it does not have {capability!r}"
+    editions, edition = EDITIONS, declared or EDITION
+    return Welcome(refusal is None, editions, edition, capabilities, peer, refusal)
 
 
 def accept(welcome: Welcome, *, declared: str | None) -> str:

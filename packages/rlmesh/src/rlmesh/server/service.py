@@ -12,10 +12,12 @@ from rlcore.log import logger
 from rlmesh.codec import NUMPY, compile_codec
 from rlmesh.protocol.handshake import (
     LANES,
+    MORE_SPACES,
     PRIVATE_SESSIONS,
     QUEUE,
     RESUME,
     SUBSET_STEP,
+    TENSORS,
     VECTORS,
     YES,
     answer,
@@ -25,6 +27,8 @@ from rlmesh.protocol.this_peer import this_peer
 from rlmesh.server.environments import Environments
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.sessions import Registry, Session
+from rlmesh.spaces import needs_more_spaces
+from rlmesh.specs import EnvContract
 from rlmesh.transport.handshake_wire import (
     read_hello,
     read_shutdown,
@@ -57,6 +61,7 @@ class EnvService:
         self._stop = stop
         self._last_request = time.monotonic()
         self.offer: LaneOffer | None = None
+        self._demands = _demands(environments.contract)
 
     @property
     def capabilities(self) -> Mapping[str, str]:
@@ -65,6 +70,7 @@ class EnvService:
             # What steps its lanes together cannot step one of them.
             **({} if self._environments.sort == "vector" else {SUBSET_STEP: YES}),
             VECTORS: YES,
+            TENSORS: YES,
             RESUME: YES,
             QUEUE: YES,
             **({PRIVATE_SESSIONS: YES} if self._environments.private else {}),
@@ -89,6 +95,7 @@ class EnvService:
             declared=self._options.workflow_edition,
             capabilities=self.capabilities,
             peer=peer,
+            demands=self._demands,
         )
         return write_welcome(welcome, self._environments.contract)
 
@@ -118,3 +125,13 @@ class EnvService:
             return time.monotonic()
         # What a session did still counts after it has gone.
         return max(self._last_request, self.registry.statistics().last_request)
+
+
+def _demands(contract: EnvContract) -> Mapping[str, str]:
+    """Return what a client must be able to do to use what is served, with the reasons."""
+    spaces = {"observations": contract.observation_space, "actions": contract.action_space}
+    odd = [name for name, space in spaces.items() if needs_more_spaces(space)]
+    if not odd:
+        return {}
+    reason = f"the {' and '.join(odd)} of {contract.id!r} hold Sequence, Graph or OneOf spaces"
+    return {MORE_SPACES: reason}
