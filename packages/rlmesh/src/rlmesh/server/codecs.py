@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rlcore.environ import variable
+
 from rlmesh.codec import NUMPY, BatchCodec, Codec, compile_batch_codec, compile_codec
+from rlmesh.server.validation import POLICY_VARIABLE, Checks, policy_named
 
 if TYPE_CHECKING:
     from rlmesh.server.environments import Environments
 
 
 class Codecs:
-    """Reads actions and writes observations, of one lane and of many."""
+    """Reads actions and writes observations, of one lane and of many, and knows their ranges."""
 
     def __init__(self, environments: Environments) -> None:
         contract, backend = environments.contract, environments.backend
@@ -22,3 +25,4 @@ class Codecs:
         self.observation: Codec = compile_codec(observation, backend=NUMPY)
         self.actions: BatchCodec = compile_batch_codec(action, backend=backend, strict_nan=True)
         self.observations: BatchCodec = compile_batch_codec(observation, backend=NUMPY)
+        self.checks = Checks(contract, policy_named(variable(POLICY_VARIABLE)))

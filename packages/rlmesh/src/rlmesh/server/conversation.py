@@ -17,6 +17,7 @@ from rlmesh.server.codecs import Codecs
 from rlmesh.server.lane_stage import LaneStage
 from rlmesh.server.one_env import OneEnv
 from rlmesh.server.stage import Failed, Stage, now
+from rlmesh.server.validation import Validation
 from rlmesh.server.vector_stage import VectorStage
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ class Conversation:
         self.busy = False
         self.last_request = time.monotonic()
         self._stage = _stage(environments, codecs, capabilities)
-        self._step = self._stage.step
+        validation = Validation(codecs.checks)
+        self._step = validation.of_steps(self._stage.step)
+        self._reset = validation.of_resets(self._stage.reset)
         self._closed = False
         self._told: set[str] = set()
 
@@ -104,7 +107,7 @@ class Conversation:
         if kind == "step":
             return self._step(request, timing)
         if kind == "reset":
-            return self._stage.reset(request, timing)
+            return self._reset(request, timing)
         if kind == "render":
             return self._stage.render(request, timing)
         if kind == "close":
