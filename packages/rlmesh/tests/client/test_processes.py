@@ -21,7 +21,10 @@ Serve = Callable[..., EnvServer]
 PATIENCE_SECONDS = 20
 CLIENTS = (rlmesh.RemoteEnv, RemoteEnv)
 
-forks = pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+# Python's warning, and that of jax where another test has loaded it: the children are short.
+forks = pytest.mark.filterwarnings(
+    "ignore:.*use of fork.*:DeprecationWarning", r"ignore:os.fork\(\) was called.*:RuntimeWarning"
+)
 
 
 def said_by_a_child(act: Callable[[], str]) -> str:
