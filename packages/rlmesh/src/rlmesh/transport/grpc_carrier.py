@@ -52,7 +52,8 @@ class GrpcCarrier:
                 if stopping():
                     session.end(SHUTTING_DOWN)
                     raise SessionClosed(SHUTTING_DOWN)
-        except ProtocolException:
+        except ProtocolException as error:
+            self._broken_rule = error
             session.end("its client broke the protocol")
             raise
         except grpc.RpcError:
@@ -90,7 +91,9 @@ class GrpcCarrier:
             raise self._broken_rule
 
     def cut(self) -> None:
-        """Break the connection."""
+        """Break the connection, unless its client is about to be told what it did wrong."""
+        if self._broken_rule is not None:
+            return
         with contextlib.suppress(ValueError):  # it was never started, or is over
             self._context.cancel()
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import grpc
+from google.protobuf.message import DecodeError
 
 # The standard messages hold a string and an enum in field 1, and so do these two in bytes.
 from google.protobuf.wrappers_pb2 import Int32Value, StringValue
@@ -38,21 +39,22 @@ class Health:
             HEALTH_SERVICE,
             {
                 "Check": grpc.unary_unary_rpc_method_handler(
-                    self._check, StringValue.FromString, Int32Value.SerializeToString
+                    self._check, response_serializer=Int32Value.SerializeToString
                 ),
                 "Watch": grpc.unary_stream_rpc_method_handler(
-                    self._watch, StringValue.FromString, Int32Value.SerializeToString
+                    self._watch, response_serializer=Int32Value.SerializeToString
                 ),
             },
         )
 
-    def _check(self, request: StringValue, context: grpc.ServicerContext) -> Int32Value:
-        if request.value not in SERVICES:
-            context.abort(grpc.StatusCode.NOT_FOUND, f"unknown service {request.value!r}")
+    def _check(self, request: bytes, context: grpc.ServicerContext) -> Int32Value:
+        service = _service_in(request, context)
+        if service not in SERVICES:
+            context.abort(grpc.StatusCode.NOT_FOUND, f"unknown service {service[:100]!r}")
         return Int32Value(value=SERVING if self._serving else NOT_SERVING)
 
-    def _watch(self, request: StringValue, context: grpc.ServicerContext) -> Iterator[Int32Value]:
-        if request.value not in SERVICES:
+    def _watch(self, request: bytes, context: grpc.ServicerContext) -> Iterator[Int32Value]:
+        if _service_in(request, context) not in SERVICES:
             yield Int32Value(value=SERVICE_UNKNOWN)
             return
         if not self._places.acquire(blocking=False):
@@ -78,3 +80,11 @@ class Health:
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify_all()
+
+
+def _service_in(request: bytes, context: grpc.ServicerContext) -> str:
+    # Not gRPC's deserializer, which would log a traceback for whatever a stranger sends.
+    try:
+        return StringValue.FromString(request).value
+    except DecodeError:
+        context.abort(grpc.StatusCode.INVALID_ARGUMENT, "not a request for health")

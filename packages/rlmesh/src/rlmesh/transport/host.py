@@ -23,6 +23,7 @@ from rlmesh.transport.addresses import Address
 from rlmesh.transport.binding import bind
 from rlmesh.transport.carrier import Registry, Session
 from rlmesh.transport.frame_host import FrameHost
+from rlmesh.transport.gate import Gate
 from rlmesh.transport.grpc_carrier import GrpcCarrier
 from rlmesh.transport.health import Health
 from rlmesh.transport.limits import LONGEST_QUEUE, keepalive_options, message_options
@@ -36,6 +37,8 @@ R = TypeVar("R")
 # Calls beside the sessions: handshakes, health checks, shutdowns.
 SPARE_CALLS = 64
 PARTING_SECONDS = 0.5
+# Whoever connects and says nothing holds a descriptor for no longer than this.
+STRANGER_MS = 10_000
 FAILED_PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
 _BUSY = {
     "sessions_exhausted": grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -103,7 +106,6 @@ class Host:
         tls: ServerTls | None = None,
     ) -> None:
         self._service = service
-        self._access = access
         self._health = Health()
         self._limit = message_limit
         self._stopping = False
@@ -115,7 +117,9 @@ class Host:
                 *keepalive_options(service.registry.lease_seconds / 2),
                 # With it, two servers could bind one port and clients would land on either.
                 ("grpc.so_reuseport", 0),
+                ("grpc.server_handshake_timeout_ms", STRANGER_MS),
             ],
+            interceptors=[Gate(access)],
             # A session that waits for its client still counts, and so does the stream that
             # comes back to it.
             maximum_concurrent_rpcs=2 * max_sessions + LONGEST_QUEUE + SPARE_CALLS,
@@ -241,10 +245,6 @@ class Host:
     def _admit(self, context: grpc.ServicerContext) -> None:
         if self._stopping:
             context.abort(grpc.StatusCode.UNAVAILABLE, SHUTTING_DOWN)
-        sent = dict(context.invocation_metadata()).get("authorization")
-        refusal = self._access.refusal(sent if isinstance(sent, str) else None)
-        if refusal is not None:
-            context.abort(grpc.StatusCode.UNAUTHENTICATED, refusal)
 
 
 def _in_line(

@@ -5,6 +5,7 @@ from __future__ import annotations
 # gRPC's own 4 MiB is too little for a batch of camera frames; the published peers take this much.
 MESSAGE_BYTES = 256 * 1024 * 1024
 # A client should have noticed before the server, which keeps a lost session 20 s, forgets it.
+UNCOMPRESSED = 1
 KEEPALIVE_SECONDS = 10.0
 # Every client that waits for a session holds a thread; more of them are sent away at once.
 LONGEST_QUEUE = 1024
@@ -17,6 +18,8 @@ def message_options(limit: int) -> Options:
     return [
         ("grpc.max_receive_message_length", limit),
         ("grpc.max_send_message_length", limit),
+        # None: a message would be unpacked before its size is looked at. No peer packs any.
+        ("grpc.compression_enabled_algorithms_bitset", UNCOMPRESSED),
     ]
 
 
