@@ -63,7 +63,7 @@ def test_every_reference_environment_is_reproducible(name: str) -> None:
 
 
 def test_a_run_takes_its_steps_and_compares_first_and_last_observations(served: str) -> None:
-    drive = Drive(served, NOOP, {})
+    drive = Drive(served, NOOP, {"lane": "grpc"})
     drive.begin()
     drive.warm_up()
 

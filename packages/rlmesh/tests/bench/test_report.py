@@ -84,7 +84,7 @@ def test_tables_show_what_was_measured_and_what_was_not() -> None:
     assert lines[0].startswith(str(machine()["processor"]))
     assert "noop (24 bytes of action and observation)" in lines
     row = next(line for line in lines if line.startswith("gRPC over tcp")).split()[3:]
-    assert row[:4] == ["100", "†", "100-100", "1.00"]
+    assert row[:4] == ["100", "†", "100-100", "1.0"]
     assert row[4:] == ["10,000", "20,000", "30,000", "5.2", "7.0", "90", "0.50"]
     assert any(line.startswith("† ended by the time limit of 1 s") for line in lines)
     assert "gRPC over unix  failed: no such socket" in lines
@@ -100,6 +100,14 @@ def test_clients_beside_each_other_have_a_table_of_their_own() -> None:
     table = shown.splitlines()[shown.splitlines().index(title) + 1 :]
     assert table[0].split() == ["1", "clients", "4", "clients"]
     assert table[1].split() == ["gRPC", "over", "tcp", "100", "250"]
+
+
+@pytest.mark.parametrize(("load", "said"), [(0.4, False), (3.0, True)])
+def test_figures_of_a_busy_machine_say_so(load: float, said: bool) -> None:
+    made = report(measured(Cell(NOOP, TCP), 0, 100))
+    made.machine = {**made.machine, "load": load, "cpus": 2}
+
+    assert ("The machine was busy at the start (load 3.0 on 2 CPUs)." in made.notes()) is said
 
 
 def test_json_has_every_round_and_where_it_was_measured() -> None:

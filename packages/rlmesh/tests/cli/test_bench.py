@@ -13,6 +13,8 @@ from rlmesh import EnvServer
 from rlmesh.bench.reference import noop
 from rlmesh.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 QUICK = ["--rounds", "1", "--seconds", "0.1"]
 
 
@@ -40,6 +42,21 @@ def test_a_reference_environment_is_measured_in_process_and_served(
     shown = capsys.readouterr()
     assert "noop (24 bytes of action and observation)" in shown.out
     assert shown.err.splitlines()[0] == "1/2  noop, in process"
+
+
+def test_every_lane_is_measured_under_its_own_name(tmp_path: Path) -> None:
+    code, said = bench(tmp_path, "--envs", "noop", "--steps", "40", "--transports", "tcp")
+
+    assert code == 0
+    assert [one["carrier"] for one in said["summaries"]] == [
+        "in process",
+        "local lane",
+        "fast lane over tcp",
+        "gRPC over tcp",
+    ]
+    _, local, tcp, grpc = said["measurements"]
+    assert local["tcp_bytes"] is None
+    assert 24 < tcp["tcp_bytes"] < grpc["tcp_bytes"]
 
 
 def test_clients_at_once_share_one_server(tmp_path: Path) -> None:

@@ -26,6 +26,11 @@ class Carrier:
     transport: Transport | None = None
 
     @property
+    def is_tcp(self) -> bool:
+        """Whether the steps themselves travel over TCP."""
+        return self.lane == "tcp" or (self.lane == "grpc" and self.transport == "tcp")
+
+    @property
     def label(self) -> str:
         """What tables call it."""
         if self.lane is None:

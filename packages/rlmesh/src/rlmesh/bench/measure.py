@@ -78,7 +78,7 @@ def _measure(cell: Cell, number: int, settings: Settings, stack: ExitStack) -> M
         p99_us=p99,
         client_cpu_us=sum(result["cpu_s"] for result in results) / steps * 1e6,
         server_cpu_us=None if spent is None or cpu is None else (spent - cpu) / steps * 1e6,
-        tcp_bytes=None if None in carried or not any(carried) else sum(carried) / steps,
+        tcp_bytes=sum(carried) / steps if cell.carrier.is_tcp and None not in carried else None,
         payload_bytes=results[0]["payload_bytes"],
         startup_s=None if server is None else answered - server.started,
         client_import_s=import_s,
@@ -107,7 +107,8 @@ def _open(
 ) -> float:
     made_here = address is None
     source = cell.subject.source if made_here or cell.subject.name in settings.checked else None
-    options: Mapping[str, object] = {}
+    # The lane is asked for by name, so that no other one is measured in its place.
+    options: Mapping[str, object] = {} if made_here else {"lane": cell.carrier.lane}
     for client in clients:
         client.tell({"do": "open", "address": address, "source": source, "options": options})
     return max(float(client.answer(START_SECONDS)["answered_at"]) for client in clients)

@@ -13,6 +13,8 @@ from rlmesh.bench.measurements import BASELINE, Measurement, Record, Summary, fl
 FORMAT = "rlmesh.bench.v1"
 NOTHING = "-"
 LIMITED = "†"
+# A load above this share of the processors takes time away from what is measured.
+BUSY = 0.5
 
 _COLUMNS = (  # title, field, digits after the point
     ("p50 us", "p50_us", 0),
@@ -81,7 +83,7 @@ class Report:
         done = sum(isinstance(one, Measurement) for one in self.records)
         said = [
             f"Medians of {self.settings.rounds} interleaved rounds, with the range of the rate; "
-            "each measurement has a server and clients of its own, and nothing else runs.",
+            "each measurement has a server and clients of its own, one after another.",
             "steps/s counts resets; p50, p90 and p99 are of single steps. CPU is per step, all "
             "threads. start: from the server's start to the first reset's answer.",
             "TCP bytes are the kernel's count, both ways, without headers; Unix sockets have none.",
@@ -96,6 +98,9 @@ class Report:
         said += [f"{name}: no observation was checked: {why}" for name, why in self._unchecked()]
         if checked := sum(one.checked for one in self._served()):
             said.append(f"{checked:,} observations were equal to a local copy's.")
+        load, cpus = self.machine["load"], self.machine["cpus"]
+        if isinstance(load, float) and isinstance(cpus, int) and load > cpus * BUSY:
+            said.append(f"The machine was busy at the start (load {load} on {cpus} CPUs).")
         if self.interrupted:
             said.append(f"Interrupted: {done} of {self.total} measurements were made.")
         return said
@@ -138,14 +143,16 @@ def _row(one: Summary) -> list[str]:
         one.cell.carrier.label,
         f"{one.steps_per_s:,.0f}{mark}",
         f"{one.slowest:,.0f}-{one.fastest:,.0f}",
-        NOTHING if one.ratio is None else f"{one.ratio:.2f}",
+        NOTHING if one.ratio is None else _shown(one.ratio, 0),
         *numbers,
     ]
 
 
 def _shown(number: float, digits: int) -> str:
-    # Below ten, the first digit after the point is half of what there is to know.
-    return f"{number:,.{max(digits, 1) if 0 < number < 10 else digits}f}"
+    # Of small numbers, two digits are worth knowing.
+    if 0 < number < 10:
+        digits = max(digits, 1 if number >= 1 else 2)
+    return f"{number:,.{digits}f}"
 
 
 def _scaling(subject: Subject, found: Sequence[Summary]) -> str:

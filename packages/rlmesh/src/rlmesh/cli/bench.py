@@ -35,7 +35,13 @@ def add_bench(add: AddParser) -> None:
     parser.add_argument(
         "--envs", type=_names, help="which reference environments: noop,cartpole,image,cameras,dict"
     )
-    parser.add_argument("--lanes", type=_names, default=["grpc"], help="what carries steps (grpc)")
+    parser.add_argument(
+        "--lanes",
+        type=_names,
+        default=["local", "tcp", "grpc"],
+        help="what carries steps (local,tcp,grpc): shared memory beside a unix socket, frames on a "
+        "second port, gRPC",
+    )
     parser.add_argument(
         "--transports", type=_names, help="how a server is dialled: tcp,unix (both)"
     )
