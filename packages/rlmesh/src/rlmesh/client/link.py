@@ -27,6 +27,7 @@ from rlmesh.client.reconnect import Patience, Wires
 from rlmesh.client.strict_dtypes import strictly
 from rlmesh.codec import Backend, compile_codec
 from rlmesh.protocol.faults import Occasion, error_of
+from rlmesh.protocol.handshake import TENSORS
 from rlmesh.protocol.identifiers import time_ordered_id
 from rlmesh.protocol.messages import FaultReceived, Leaves, ResetReply, StepReply
 from rlmesh.specs import EnvContract
@@ -136,6 +137,7 @@ class EnvLink:
                     number,
                     seeds=seeds,
                     options=options,
+                    tensors=self.wires.dialled.welcome.offers(TENSORS),
                     timeout_ms=self._timeout_ms,
                     lanes=lanes,
                     episode_ids=episode_ids,

@@ -70,6 +70,7 @@ class StepAnswer:
         lanes: the lanes as they were asked for.
         completed: episodes that have not been reported before.
         timing: what it took.
+        tensors: whether the client reads arrays in infos as they are.
     """
 
     leaves: Leaves
@@ -80,15 +81,17 @@ class StepAnswer:
     timing: Timing
     lanes: Sequence[int] = ()
     completed: Sequence[CompletedEpisode] = ()
+    tensors: bool = False
 
 
 @dataclass(slots=True)
 class ResetAnswer:
-    """What the environments gave for a reset."""
+    """What the environments gave for a reset; `tensors` as in `StepAnswer`."""
 
     leaves: Leaves
     info: Mapping[str, object] | None
     timing: Timing
+    tensors: bool = False
 
 
 @dataclass(slots=True)

@@ -11,8 +11,17 @@ from rlcore.log import logger
 
 from rlmesh.protocol.editions import EDITION, runs
 from rlmesh.protocol.faults import Fault, FaultCode, refusal
-from rlmesh.protocol.handshake import VECTORS
-from rlmesh.protocol.messages import Answer, Closed, Configured, Refused, Request, Timing
+from rlmesh.protocol.handshake import TENSORS, VECTORS
+from rlmesh.protocol.messages import (
+    Answer,
+    Closed,
+    Configured,
+    Refused,
+    Request,
+    ResetAnswer,
+    StepAnswer,
+    Timing,
+)
 from rlmesh.server.codecs import Codecs
 from rlmesh.server.lane_stage import LaneStage
 from rlmesh.server.one_env import OneEnv
@@ -44,11 +53,11 @@ class Conversation:
         on_close: Callable[[Conversation], None],
         capabilities: Container[str] = (),
     ) -> None:
-        environments.admit()
         self._on_close = on_close
         self.busy = False
         self.last_request = time.monotonic()
         self._stage = _stage(environments, codecs, capabilities)
+        self._tensors = TENSORS in capabilities
         validation = Validation(codecs.checks)
         self._step = validation.of_steps(self._stage.step)
         self._reset = validation.of_resets(self._stage.reset)
@@ -63,6 +72,8 @@ class Conversation:
         try:
             try:
                 answer = self._answer(request, timing)
+                if self._tensors and isinstance(answer, StepAnswer | ResetAnswer):
+                    answer.tensors = True
             except Failed as failure:
                 answer = self._failed(failure.fault, timing, request.lanes)
                 over = not failure.fault.recoverable and not request.lanes

@@ -27,14 +27,15 @@ def write_reset(
     *,
     seeds: Sequence[int],
     options: Mapping[str, object] | None,
+    tensors: bool = False,
     timeout_ms: int,
     lanes: Sequence[int] = (),
     episode_ids: Sequence[str],
 ) -> bytes:
-    """Return a reset as bytes."""
+    """Return a reset as bytes; `tensors`: the server reads arrays in options as they are."""
     reset = env_pb2.ResetRequest(
         seeds=seeds,
-        options=None if options is None else encode_meta(options),
+        options=None if options is None else encode_meta(options, tensors=tensors),
         timeout_ms=timeout_ms,
         env_indices=lanes,
         episode_ids=episode_ids,

@@ -95,12 +95,17 @@ class FrameLane:
         )
         client_wire.read_configured(_message(reply), name)
 
+    def resume(self) -> None:
+        """Wait until the server has taken the session up again."""
+        self._await_admission()
+
     def reset(
         self,
         number: int,
         *,
         seeds: Sequence[int],
         options: Mapping[str, object] | None,
+        tensors: bool,
         timeout_ms: int,
         lanes: tuple[int, ...],
         episode_ids: tuple[str, ...],
@@ -111,6 +116,7 @@ class FrameLane:
             name,
             seeds=seeds,
             options=options,
+            tensors=tensors,
             timeout_ms=timeout_ms,
             lanes=lanes,
             episode_ids=episode_ids,

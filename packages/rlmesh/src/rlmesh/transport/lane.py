@@ -50,11 +50,15 @@ class Lane(Protocol):
         *,
         seeds: Sequence[int],
         options: Mapping[str, object] | None,
+        tensors: bool,
         timeout_ms: int,
         lanes: tuple[int, ...],
         episode_ids: tuple[str, ...],
     ) -> ResetReply:
-        """Start episodes; no lanes means all of them."""
+        """Start episodes; no lanes means all of them.
+
+        With `tensors`, arrays in the options travel as they are: the server has said it reads them.
+        """
         ...
 
     def step(

@@ -53,13 +53,14 @@ class ServerWire:
 
 def step_infos(answer: StepAnswer) -> tuple[bytes | None, Sequence[bytes], Sequence[str]]:
     """Return a step's info and completed episodes as bytes, and the info keys simplified."""
-    infos, odd = _info_bytes(answer.info)
-    return infos, [_completed(episode) for episode in answer.completed], odd
+    infos, odd = _info_bytes(answer.info, answer.tensors)
+    completed = [_completed(episode, answer.tensors) for episode in answer.completed]
+    return infos, completed, odd
 
 
 def reset_infos(answer: ResetAnswer) -> tuple[bytes, Sequence[str]]:
     """Return a reset's info as bytes, empty where it has none, and the info keys simplified."""
-    infos, odd = _info_bytes(answer.info)
+    infos, odd = _info_bytes(answer.info, answer.tensors)
     return infos or b"", odd
 
 
@@ -110,7 +111,7 @@ def write_answer(request_id: str, answer: Answer) -> tuple[bytes, Sequence[str]]
     message = env_pb2.JoinResponse()
     match answer:
         case ResetAnswer():
-            infos, odd = _infos(answer.info)
+            infos, odd = _infos(answer.info, answer.tensors)
             leaves = [bytes(leaf) for leaf in answer.leaves]
             message.reset.observation.CopyFrom(spaces_pb2.SpaceValue(leaves=leaves))
             if infos is not None:
@@ -148,22 +149,27 @@ def _write_fault(error: env_pb2.EnvError, refused: Refused) -> None:
         _write_episode(error.interrupted_episodes.add(), episode)
 
 
-def _info_bytes(info: Mapping[str, object] | None) -> tuple[bytes | None, Sequence[str]]:
+def _info_bytes(
+    info: Mapping[str, object] | None, tensors: bool
+) -> tuple[bytes | None, Sequence[str]]:
     if not info:
         return (None if info is None else b""), ()
-    message, odd = encode_meta_lenient(info)
+    message, odd = encode_meta_lenient(info, tensors=tensors)
     return message.SerializeToString(), odd
 
 
-def _infos(info: Mapping[str, object] | None) -> tuple[spaces_pb2.MetaMap | None, Sequence[str]]:
-    return (None, ()) if info is None else encode_meta_lenient(info)
+def _infos(
+    info: Mapping[str, object] | None, tensors: bool
+) -> tuple[spaces_pb2.MetaMap | None, Sequence[str]]:
+    return (None, ()) if info is None else encode_meta_lenient(info, tensors=tensors)
 
 
-def _completed(completed: CompletedEpisode) -> bytes:
+def _completed(completed: CompletedEpisode, tensors: bool) -> bytes:
     record = env_pb2.EpisodeMetadata()
     _write_episode(record, completed.episode)
     if completed.final_info is not None:
-        record.final_info.CopyFrom(encode_meta_lenient(completed.final_info)[0])
+        infos, _ = encode_meta_lenient(completed.final_info, tensors=tensors)
+        record.final_info.CopyFrom(infos)
     return record.SerializeToString()
 
 
