@@ -22,6 +22,8 @@ from rlmesh.server.framework import DEVICE_VARIABLE, FRAMEWORK_VARIABLE
 from rlmesh.server.options import MAX_SESSIONS, ServeOptions
 from rlmesh.server.protection import tls_from_texts
 from rlmesh.server.sources import load_factory, look_here
+from rlmesh.server.vector_sources import MODES, Many, many_of
+from rlmesh.specs import AutoresetMode
 from rlmesh.transport.addresses import LOOPBACK, TcpAddress, parse_bind
 from rlmesh.transport.tls import ServerTls
 
@@ -39,6 +41,7 @@ class Command:
     source: str
     kwargs: Mapping[str, object]
     address: str
+    many: Many
     shared: bool
     framework: str | None
     device: str | None
@@ -84,6 +87,8 @@ def serve_env(
     /,
     *,
     shared: bool = False,
+    num_envs: int | None = None,
+    vectorization_mode: str | None = None,
     framework: str | None = None,
     device: object = None,
     **make_kwargs: object,
@@ -94,6 +99,8 @@ def serve_env(
         source: a gymnasium id or `module:attribute`; see `rlmesh.server.sources`.
         address: where; by default a free port on the loopback interface.
         shared: whether all clients use one environment, one after another.
+        num_envs: how many environments each client gets, as lanes; see `EnvServer`.
+        vectorization_mode: what steps them; for a gymnasium id also `vector_entry_point`.
         framework: whose arrays actions arrive as; see `EnvServer`.
         device: where they are put.
         **make_kwargs: what each environment is made with.
@@ -101,7 +108,7 @@ def serve_env(
     Raises:
         Error: it cannot be served.
     """
-    factory = load_factory(source, make_kwargs)
+    factory = load_factory(source, make_kwargs, many_of(num_envs, vectorization_mode))
     source_of_envs = make_env(factory) if shared else factory
     EnvServer(source_of_envs, address, framework=framework, device=device).serve()
 
@@ -112,7 +119,7 @@ def serve(command: Command) -> int:
     Raises:
         Error: it cannot be served.
     """
-    factory = load_factory(command.source, command.kwargs)
+    factory = load_factory(command.source, command.kwargs, command.many)
     server = EnvServer(
         make_env(factory) if command.shared else factory,
         command.address,
@@ -158,8 +165,8 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
         description="Serve an environment. Each client gets its own, unless --shared.",
         epilog="RLMESH_TOKEN is what clients must show; RLMESH_TOKEN_KEY checks signed tokens. "
         "RLMESH_SERVE_TLS, RLMESH_SERVE_TLS_KEY and RLMESH_SERVE_TLS_CLIENT_CA stand in for --tls. "
-        "RLMESH_ADDRESS, RLMESH_PORT, RLMESH_MAKE_KWARGS, RLMESH_FRAMEWORK and RLMESH_DEVICE "
-        "stand in for the options.",
+        "RLMESH_ADDRESS, RLMESH_PORT, RLMESH_MAKE_KWARGS, RLMESH_NUM_ENVS, "
+        "RLMESH_VECTORIZATION_MODE, RLMESH_FRAMEWORK and RLMESH_DEVICE stand in for the options.",
     )
     parser.add_argument(
         "source", nargs="?", help="a gymnasium id (CartPole-v1, gym://CartPole-v1) or module:attr"
@@ -169,6 +176,17 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
     parser.add_argument("--host", help="the host alone; the port is then --port or 50051")
     parser.add_argument("--port", type=int, help="the port alone, on 127.0.0.1 or --host")
     parser.add_argument("--kwargs-json", help="a JSON object that each environment is made with")
+    parser.add_argument("--num-envs", type=int, help="how many lanes each client gets (1)")
+    parser.add_argument(
+        "--vectorization-mode",
+        choices=MODES,
+        help="what steps the lanes: the server (lanes), gymnasium (sync, async), or the id's own",
+    )
+    parser.add_argument(
+        "--autoreset-mode",
+        choices=[mode.value for mode in AutoresetMode],
+        help="what happens at the end of a lane's episode",
+    )
     parser.add_argument("--shared", action="store_true", help="one environment for all clients")
     parser.add_argument(
         "--framework", help="whose arrays the environment takes: numpy, torch or jax"
@@ -240,6 +258,7 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         source=sources[0],
         kwargs=_kwargs(arguments.kwargs_json or variable("RLMESH_MAKE_KWARGS", environ)),
         address=_checked(_address(arguments, environ)),
+        many=_many(arguments, environ),
         shared=arguments.shared,
         framework=arguments.framework or variable(FRAMEWORK_VARIABLE, environ),
         device=arguments.device or variable(DEVICE_VARIABLE, environ),
@@ -253,6 +272,21 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         ready_fd=arguments.ready_fd,
         exit_with_parent=arguments.exit_with_parent,
     )
+
+
+def _many(arguments: argparse.Namespace, environ: Mapping[str, str]) -> Many:
+    count: int | None = arguments.num_envs
+    named = variable("RLMESH_NUM_ENVS", environ)
+    if count is None and named is not None:
+        try:
+            count = int(named)
+        except ValueError as error:
+            raise Misuse(f"RLMESH_NUM_ENVS is {named!r}, not a number") from error
+    mode = arguments.vectorization_mode or variable("RLMESH_VECTORIZATION_MODE", environ)
+    try:
+        return many_of(count, mode, arguments.autoreset_mode)
+    except ConfigurationError as error:
+        raise Misuse(error.message, hint=error.hint) from error
 
 
 def _address(arguments: argparse.Namespace, environ: Mapping[str, str]) -> str:

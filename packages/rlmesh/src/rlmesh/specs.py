@@ -26,6 +26,11 @@ class AutoresetMode(StrEnum):
     NEXT_STEP = "next_step"
     SAME_STEP = "same_step"
 
+    @property
+    def gymnasium_name(self) -> str:
+        """The value of gymnasium's own enum, such as `NextStep`."""
+        return self.value.title().replace("_", "")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvContract:

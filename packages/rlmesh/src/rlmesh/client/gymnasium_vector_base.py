@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 from rlmesh.client.gymnasium_base import named_by_gymnasium
 from rlmesh.spaces import Space, to_gymnasium_space
 from rlmesh.spaces.batched import batched
-from rlmesh.specs import AutoresetMode, EnvContract
+from rlmesh.specs import EnvContract
 
 if TYPE_CHECKING:
     from gymnasium.envs.registration import EnvSpec, VectorEnvCreator
@@ -29,13 +29,6 @@ else:
 
             spec = None
             closed = False
-
-
-_WORDS: Final[Mapping[AutoresetMode, str]] = {
-    AutoresetMode.NEXT_STEP: "NextStep",
-    AutoresetMode.SAME_STEP: "SameStep",
-    AutoresetMode.DISABLED: "Disabled",
-}
 
 
 class BaseVectorEnv(GymnasiumVectorEnv):
@@ -62,7 +55,7 @@ def autoreset_metadata(contract: EnvContract) -> dict[str, Any]:  # Any: whateve
 
     Only what the server renders can be had from it, whatever the environment could do.
     """
-    word: Any = _WORDS[contract.autoreset_mode]
+    word: Any = contract.autoreset_mode.gymnasium_name
     if installed:
         from gymnasium.vector import AutoresetMode as GymnasiumMode
 

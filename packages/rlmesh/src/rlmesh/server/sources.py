@@ -10,30 +10,37 @@ from typing import Any, cast
 
 from rlcore import ConfigurationError, EnvironmentException, MissingDependencyError
 
+from rlmesh.server.vector_sources import LANES, Many, multiplied
+
 GYM = "gym://"
 PYTHON = "python://"
 
 Factory = Callable[[], object]
 
 
-def load_factory(source: str, kwargs: Mapping[str, object] | None = None) -> Factory:
+def load_factory(
+    source: str, kwargs: Mapping[str, object] | None = None, many: Many | None = None
+) -> Factory:
     """Return what makes the environment that a source names.
 
     Args:
         source: `CartPole-v1` or `gym://CartPole-v1`; `module:attribute` or
             `python://module:attribute`, which is a class, a function, or an object with `make`.
         kwargs: what each environment is made with.
+        many: how many lanes there are to be, where there are to be several.
 
     Raises:
         ConfigurationError: the source names nothing.
         MissingDependencyError: it is a gymnasium id, and gymnasium is not installed.
     """
     text = source.strip()
-    if text.startswith(GYM):
-        return _of_gymnasium(text.removeprefix(GYM), kwargs or {})
-    if text.startswith(PYTHON) or ":" in text:
-        return _of_module(text.removeprefix(PYTHON), kwargs or {})
-    return _of_gymnasium(text, kwargs or {})
+    wanted = many or Many()
+    if not text.startswith(GYM) and (text.startswith(PYTHON) or ":" in text):
+        return multiplied(_of_module(text.removeprefix(PYTHON), kwargs or {}), wanted)
+    env_id = text.removeprefix(GYM)
+    if wanted.mode != LANES:
+        return _of_gymnasium(env_id, kwargs or {}, wanted)
+    return multiplied(_of_gymnasium(env_id, kwargs or {}), wanted)
 
 
 def look_here() -> None:
@@ -42,7 +49,7 @@ def look_here() -> None:
         sys.path.insert(0, here)
 
 
-def _of_gymnasium(env_id: str, kwargs: Mapping[str, object]) -> Factory:
+def _of_gymnasium(env_id: str, kwargs: Mapping[str, object], many: Many | None = None) -> Factory:
     try:
         import gymnasium
     except ModuleNotFoundError as error:
@@ -55,7 +62,17 @@ def _of_gymnasium(env_id: str, kwargs: Mapping[str, object]) -> Factory:
 
     def make() -> object:
         try:
-            made: object = gymnasium.make(env_id, **cast("dict[str, Any]", kwargs))
+            made: object
+            if many is None:
+                made = gymnasium.make(env_id, **cast("dict[str, Any]", kwargs))
+            else:
+                made = gymnasium.make_vec(
+                    env_id,
+                    num_envs=many.num_envs or 1,
+                    vectorization_mode=many.mode,
+                    vector_kwargs=many.vector_kwargs(),
+                    **cast("dict[str, Any]", kwargs),
+                )
             return made
         except gymnasium.error.Error as error:
             # The base class itself is what gymnasium raises for a malformed id.

@@ -20,11 +20,6 @@ Env = Any  # whatever has reset and step
 Sort: TypeAlias = Literal["one", "lanes", "vector"]
 AUTORESET_KEY: Final = "autoreset_mode"
 _METHODS: Final = ("observation_space", "action_space", "reset", "step", "close")
-_WORDS: Final[Mapping[AutoresetMode, str]] = {
-    AutoresetMode.NEXT_STEP: "NextStep",
-    AutoresetMode.SAME_STEP: "SameStep",
-    AutoresetMode.DISABLED: "Disabled",
-}
 
 
 class NotAnEnvironment(ConfigurationError, TypeError):
@@ -79,7 +74,7 @@ class LaneSet:
         mode = own.autoreset_mode if self.resets_itself else autoreset_mode
         metadata = own.metadata
         if mode is not AutoresetMode.DISABLED:
-            metadata = {**(metadata or {}), AUTORESET_KEY: _WORDS[mode]}
+            metadata = {**(metadata or {}), AUTORESET_KEY: mode.gymnasium_name}
         self.contract: Final = replace(
             own, num_envs=len(self.envs), autoreset_mode=mode, metadata=metadata
         )
@@ -174,7 +169,7 @@ class Unbatched:
         return self._observations.split(observations, 1)[0]
 
 
-def as_served(source: object, autoreset_mode: AutoresetMode | None = None) -> Env:
+def as_served(source: object) -> Env:
     """Return what is driven for what a server was given: a list of environments becomes lanes.
 
     Raises:
@@ -186,15 +181,9 @@ def as_served(source: object, autoreset_mode: AutoresetMode | None = None) -> En
         return source
     if isinstance(source, list | tuple):
         envs = cast("Sequence[Env]", source)
-        mode = autoreset_mode or AutoresetMode.DISABLED
-        lanes = LaneSet(envs, mode)
-        return lanes.envs[0] if len(envs) == 1 and mode is AutoresetMode.DISABLED else lanes
+        lanes = LaneSet(envs)
+        return lanes.envs[0] if len(envs) == 1 else lanes
     _require_methods(source)
-    if autoreset_mode is not None:
-        raise ConfigurationError(
-            f"autoreset_mode is given for {source!r}, which is no list of environments",
-            hint="An environment resets itself, or a list of environments is reset by the server.",
-        )
     if not is_vector(source):
         return source
     count = _count_of(source)
