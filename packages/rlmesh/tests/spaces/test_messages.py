@@ -1,12 +1,38 @@
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from google.protobuf.message import DecodeError
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from rlcore import ProtocolException
-from rlmesh.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Text, Tuple
+from rlmesh.codec import NUMPY, compile_codec
+from rlmesh.spaces import (
+    Box,
+    Dict,
+    Discrete,
+    Graph,
+    MultiBinary,
+    MultiDiscrete,
+    OneOf,
+    Sequence,
+    Space,
+    Text,
+    Tuple,
+)
 from rlmesh.spaces.convert import space_from_proto, space_to_proto
 from rlmesh.wire.spaces.v1 import spaces_pb2 as pb
 
+EVERYTHING = Dict(
+    {
+        "box": Box([0, -np.inf], [np.inf, 3], (2,), "float16"),
+        "flags": MultiBinary((2, 3)),
+        "number": Discrete(5, 2, "int16"),
+        "numbers": MultiDiscrete([[2, 3], [4, 5]], start=[[1, 0], [-1, 9]]),
+        "rest": Tuple([Text(5), Sequence(Graph(Discrete(4))), OneOf([Discrete(2)])]),
+    }
+)
 PUBLISHED = [
     (Box(-1, 1, (3,)), "0a0103100b520e120c0a04000080bf12040000803f"),
     (Box(-np.inf, np.inf, (2,)), "0a0102100b52020801"),
@@ -64,11 +90,61 @@ def test_an_unbounded_integer_box_reaches_as_far_as_its_type() -> None:
         Dict({}),
         Tuple([]),
         Tuple([Dict({"a": Tuple([Discrete(2)])}), Text(3)]),
+        Discrete(5, 2, "int16"),
+        Discrete(2, 2**63 - 1, "uint64"),
+        MultiDiscrete([200], "int8", start=[-100]),
+        Sequence(Box(-1, 1, (2,))),
+        Sequence(Dict({"a": Discrete(3)}), stack=True),
+        Graph(Box(-1, 1, (2,)), Discrete(3)),
+        Graph(Discrete(4)),
+        OneOf([Discrete(3), Graph(Discrete(4)), Sequence(Text(3))]),
     ],
     ids=repr,
 )
 def test_a_space_comes_back_equal(space: Space) -> None:
-    assert space_from_proto(space_to_proto(space)) == space
+    again = space_from_proto(space_to_proto(space))
+    assert again == space
+    assert again.to_dict() == space.to_dict()
+    assert space_to_proto(again) == space_to_proto(space)
+
+
+@pytest.mark.parametrize("space", [Discrete(5, 2, "int16"), MultiDiscrete([3], "int32")], ids=repr)
+def test_published_peers_see_64_bit_integers(space: Space) -> None:
+    message = space_to_proto(space)
+    assert message.dtype == pb.DATA_TYPE_INT64
+    message.discrete.ClearField("value_dtype")
+    message.multi_discrete.ClearField("value_dtype")
+    codec = compile_codec(space, backend=NUMPY)
+    (leaf,) = codec.encode(space.sample())
+    assert len(leaf) == 8
+
+
+def test_an_integer_type_of_a_published_peer_is_what_its_values_travel_in() -> None:
+    message = pb.SpaceSpec(dtype=pb.DATA_TYPE_UINT8, discrete=pb.DiscreteSpec(n=5))
+    space = space_from_proto(message)
+    assert (space.dtype, space_to_proto(space)) == ("uint8", message)
+    assert compile_codec(space, backend=NUMPY).encode(3) == [b"\3"]
+
+
+def test_zeros_and_ones_keep_gymnasiums_type_between_our_peers() -> None:
+    space = space_from_proto(space_to_proto(MultiBinary(2, "int8")))
+    assert (space.dtype, space == MultiBinary(2)) == ("uint8", True)
+    codec = compile_codec(space, backend=NUMPY)
+    assert codec.decode(codec.encode([1, 0])).dtype == np.int8
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=40), st.data())
+def test_random_bytes_are_a_space_or_a_protocol_error(noise: bytes, data: st.DataObject) -> None:
+    whole = space_to_proto(EVERYTHING).SerializeToString()
+    at = data.draw(st.integers(0, len(whole)))
+    for content in (noise, whole[:at] + noise + whole[at + len(noise) :], whole[:at]):
+        try:
+            message = pb.SpaceSpec.FromString(content)
+        except DecodeError:
+            continue
+        with suppress(ProtocolException):
+            assert isinstance(space_from_proto(message), Space)
 
 
 def test_peers_that_know_no_start_see_categories_from_zero() -> None:
@@ -130,6 +206,17 @@ FLOAT, INT = pb.DATA_TYPE_FLOAT32, pb.DATA_TYPE_INT64
         pb.SpaceSpec(dict=pb.DictSpec(keys=["a", "a"], spaces=[space_to_proto(Discrete(2))] * 2)),
         pb.SpaceSpec(dict=pb.DictSpec(keys=[""], spaces=[space_to_proto(Discrete(2))])),
         pb.SpaceSpec(tuple=pb.TupleSpec(spaces=[pb.SpaceSpec()])),
+        pb.SpaceSpec(dtype=INT, discrete=pb.DiscreteSpec(n=3, value_dtype=FLOAT)),
+        pb.SpaceSpec(dtype=INT, discrete=pb.DiscreteSpec(n=3, value_dtype=cast("Any", 13))),
+        pb.SpaceSpec(dtype=INT, discrete=pb.DiscreteSpec(n=300, value_dtype=pb.DATA_TYPE_UINT8)),
+        pb.SpaceSpec(
+            shape=[2],
+            dtype=pb.DATA_TYPE_UINT8,
+            multi_binary=pb.MultiBinarySpec(value_dtype=FLOAT),
+        ),
+        pb.SpaceSpec(sequence=pb.SequenceSpec()),
+        pb.SpaceSpec(graph=pb.GraphSpec()),
+        pb.SpaceSpec(one_of=pb.OneOfSpec()),
     ],
     ids=repr,
 )

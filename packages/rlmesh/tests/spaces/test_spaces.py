@@ -11,12 +11,17 @@ from rlmesh.spaces import (
     Box,
     Dict,
     Discrete,
+    Graph,
+    GraphInstance,
     MultiBinary,
     MultiDiscrete,
+    OneOf,
+    Sequence,
     Space,
     Text,
     Tuple,
     UnsupportedSpaceError,
+    needs_more_spaces,
     space_from_spec,
 )
 
@@ -37,16 +42,23 @@ SPACES = [
     Text(10, charset="cab"),
     Dict({"b": Discrete(2), "a": Tuple([Text(3), Box(-1, 1, (2, 2))])}),
     Tuple([]),
+    Discrete(5, 2, "int16"),
+    MultiDiscrete([200], "int8", start=[-100]),
+    MultiBinary(3, "int8"),
+    Sequence(Box(-1, 1, (2,))),
+    Sequence(Dict({"a": Discrete(3), "b": Tuple([Text(2), MultiBinary(2)])}), stack=True),
+    Graph(Box(-1, 1, (2,)), Discrete(3)),
+    Graph(Discrete(4)),
+    OneOf([Discrete(3), Box(-1, 1, (2,)), Sequence(Text(3))]),
 ]
 
 
 @pytest.mark.parametrize("space", SPACES, ids=repr)
 def test_a_copy_is_equal_and_has_the_same_hash(space: Space) -> None:
-    for twin in (
-        pickle.loads(pickle.dumps(space)),
-        copy.deepcopy(space),
-        cast("Any", type(space))(space),
-    ):
+    twins = [pickle.loads(pickle.dumps(space)), copy.deepcopy(space), space.to_space()]
+    if not isinstance(space, Sequence | Graph):  # these can hold spaces of their own kind
+        twins.append(cast("Any", type(space))(space))
+    for twin in twins:
         assert twin == space
         assert hash(twin) == hash(space)
         assert twin.to_dict() == space.to_dict()
@@ -119,6 +131,12 @@ def test_a_space_cannot_be_changed() -> None:
         (MultiBinary((2, 3)), {"dims": [2, 3]}),
         (MultiDiscrete([[2, 3]]), {"nvec": [[2, 3]]}),
         (Text(5, charset="ba"), {"min_length": 1, "max_length": 5, "charset": "ab"}),
+        (
+            Sequence(Discrete(3), stack=True),
+            {"space": Discrete(3).to_dict(), "stack": True},
+        ),
+        (Graph(Discrete(3)), {"nodes": Discrete(3).to_dict(), "edges": None}),
+        (OneOf([Discrete(3)]), {"spaces": [Discrete(3).to_dict()]}),
     ],
     ids=repr,
 )
@@ -232,3 +250,78 @@ def test_samples_of_unrestricted_text_have_letters_and_digits_only() -> None:
     space.seed(1)
     assert "".join(space.sample() for _ in range(100)).isalnum()
     assert space.contains("two words")
+
+
+NODES = np.zeros((3, 2), np.float32)
+LINKS = np.array([[0, 2]])
+GRAPH = Graph(Box(-1, 1, (2,)), Discrete(3))
+
+
+@pytest.mark.parametrize(
+    ("space", "value", "path"),
+    [
+        (GRAPH, GraphInstance(NODES), None),
+        (GRAPH, GraphInstance(NODES, [1], LINKS), None),
+        (GRAPH, GraphInstance(NODES, np.array([1]), LINKS.astype(np.int32)), None),
+        (GRAPH, GraphInstance(NODES[:0]), None),
+        (GRAPH, (NODES, None, None), None),
+        (GRAPH, NODES, "$"),
+        (GRAPH, GraphInstance(None), "$.nodes"),
+        (GRAPH, GraphInstance(NODES + 2), "$.nodes[0]"),
+        (GRAPH, GraphInstance(NODES, [1]), "$"),
+        (GRAPH, GraphInstance(NODES, None, LINKS), "$"),
+        (GRAPH, GraphInstance(NODES, [1, 2], LINKS), "$.edge_links"),
+        (GRAPH, GraphInstance(NODES, [1], [[0, 3]]), "$.edge_links"),
+        (GRAPH, GraphInstance(NODES, [1], [[-1, 0]]), "$.edge_links"),
+        (GRAPH, GraphInstance(NODES, [3], LINKS), "$.edges[0]"),
+        (Graph(Discrete(3)), GraphInstance([0, 2]), None),
+        (Graph(Discrete(3)), GraphInstance([0, 2], [1], LINKS), "$"),
+        (Sequence(Discrete(3)), (), None),
+        (Sequence(Discrete(3)), [1, 2], None),
+        (Sequence(Discrete(3)), (1, 3), "$[1]"),
+        (Sequence(Discrete(3)), 1, "$"),
+        (Sequence(Discrete(3), stack=True), np.array([1, 2]), None),
+        (Sequence(Discrete(3), stack=True), np.array([1, 3]), "$[1]"),
+        (Sequence(Discrete(3), stack=True), 1, "$"),
+        (Sequence(Dict({"a": Discrete(3)}), stack=True), {"a": [1]}, None),
+        (Sequence(Dict({"a": Discrete(3)}), stack=True), {}, "$.a"),
+        (
+            Sequence(Tuple([Discrete(3), Discrete(3)]), stack=True),
+            ([1], [1, 2]),
+            "$",
+        ),
+        (OneOf([Discrete(3), Text(2)]), (1, "a"), None),
+        (OneOf([Discrete(3), Text(2)]), (np.int64(0), 2), None),
+        (OneOf([Discrete(3), Text(2)]), (0, "a"), "$[1]"),
+        (OneOf([Discrete(3), Text(2)]), (2, "a"), "$[0]"),
+        (OneOf([Discrete(3), Text(2)]), (0.5, 1), "$[0]"),
+        (OneOf([Discrete(3), Text(2)]), 1, "$"),
+    ],
+)
+def test_a_nested_value_is_checked_at_its_place(
+    space: Space, value: object, path: str | None
+) -> None:
+    assert space.contains(value) == (path is None)
+    assert (value in space) == (path is None)
+    if path is not None:
+        with pytest.raises(InvalidValueError) as caught:
+            space.check(value)
+        assert caught.value.path == path
+
+
+def test_the_spaces_beyond_the_core_are_found_at_any_depth() -> None:
+    for odd in (Sequence(Discrete(2)), GRAPH, OneOf([Discrete(2)])):
+        assert needs_more_spaces(odd)
+        assert needs_more_spaces(Dict({"a": Tuple([Discrete(2), odd])}))
+    assert not needs_more_spaces(Dict({"a": Tuple([Discrete(2), Text(3)])}))
+
+
+def test_an_alternative_needs_a_space() -> None:
+    with pytest.raises(ConfigurationError):
+        OneOf([])
+
+
+def test_a_missing_attribute_points_to_gymnasiums_space() -> None:
+    with pytest.raises(AttributeError, match=r"'is_np_flattenable'.*to_gymnasium_space\(\)"):
+        _ = cast("Any", Box(-1, 1, (2,))).is_np_flattenable
+    assert not hasattr(Discrete(2), "nvec")

@@ -49,7 +49,7 @@ class Graph(Space):
     node_space: Space
     edge_space: Space | None
 
-    def __init__(self, node_space: Space | Graph, edge_space: Space | None = None) -> None:
+    def __init__(self, node_space: Space, edge_space: Space | None = None) -> None:
         checked_child(node_space, "the nodes of a Graph space")
         if edge_space is not None:
             checked_child(edge_space, "the edges of a Graph space")

@@ -32,7 +32,7 @@ class Sequence(Space):
     feature_space: Space
     stack: bool
 
-    def __init__(self, space: Space | Sequence, stack: bool = False) -> None:
+    def __init__(self, space: Space, stack: bool = False) -> None:
         checked_child(space, "the items of a Sequence space")
         self._settle(space, bool(stack), feature_space=space, stack=bool(stack))
 

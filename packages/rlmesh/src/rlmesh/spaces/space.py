@@ -148,6 +148,10 @@ class Space(ABC):
             "details": self._details(),
         }
 
+    def __getattr__(self, name: str) -> NoReturn:
+        hint = "to_gymnasium_space() returns gymnasium's space, which may have it."
+        raise AttributeError(f"{type(self).__name__} spaces have no attribute {name!r}: {hint}")
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Space):
             return NotImplemented
