@@ -98,6 +98,8 @@ def _check(target: str, options: argparse.Namespace, only: list[str], skip: list
         faulthandler.dump_traceback_later(options.timeout + GRACE_SECONDS, exit=True)
 
     watched = _can_watch()
+    if watched:
+        still_here()
     try:
         return check(
             target,

@@ -60,7 +60,7 @@ class Evidence:
         seeds: of the plays.
         steps: of each play.
         seconds: how long one call may take.
-        on_glance: called every now and then while a call is waited for.
+        on_glance: called when a call is waited for, and every now and then after.
         caught: the warnings of the whole check, as they arrive.
     """
 

@@ -68,6 +68,7 @@ class Pending(Generic[T]):
             Hung: one call took longer than the keeper's patience.
         """
         keeper = self._keeper
+        keeper.on_glance()
         while not self._done.wait(GLANCE_SECONDS):
             keeper.on_glance()
             if keeper.lost is not None:
@@ -88,7 +89,7 @@ class Keeper:
 
     Args:
         seconds: how long one call may take.
-        on_glance: called every now and then while somebody waits.
+        on_glance: called when somebody begins to wait, and every now and then after.
     """
 
     def __init__(self, seconds: float, on_glance: Callable[[], None]) -> None:

@@ -11,6 +11,9 @@ from rlmesh.conformance.catalogue import CHECKS
 from rlmesh.conformance.run import SEEDS, STEPS, TIMEOUT, check
 from rlmesh.conformance.verdicts import Report, Verdict
 
+# Not a fixture of the class: its scope would make the suite's own `make` a class method.
+_REPORTS: dict[type, Report | None] = {}
+
 
 class EnvConformance:
     """Tests of one environment: subclass it as `Test…`, and name the environment or make it.
@@ -45,16 +48,23 @@ class EnvConformance:
         """Return a new environment; called where there is no `target`."""
         raise NotImplementedError(f"{type(self).__name__} needs a target, or a make()")
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def conformance_report(self) -> Report:
-        """The report about the environment."""
-        return check(
-            self.make if self.target is None else self.target,
-            seeds=self.seeds,
-            steps=self.steps,
-            timeout=self.timeout,
-            skip=self.skip,
-        )
+        """The report about the environment, made by the first test of the class."""
+        suite = type(self)
+        if suite not in _REPORTS:
+            _REPORTS[suite] = None  # until there is one
+            _REPORTS[suite] = check(
+                self.make if self.target is None else self.target,
+                seeds=self.seeds,
+                steps=self.steps,
+                timeout=self.timeout,
+                skip=self.skip,
+            )
+        report = _REPORTS[suite]
+        if report is None:
+            pytest.skip("the environment could not be had; see the first test of the class")
+        return report
 
     @pytest.mark.parametrize("name", CHECKS)
     def test_conforms(self, name: str, conformance_report: Report) -> None:
