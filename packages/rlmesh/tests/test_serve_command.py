@@ -35,6 +35,17 @@ class Hangs(Made):
         print("stepping", flush=True)
         time.sleep(60)
 
+class Torch(gymnasium.Env):
+    observation_space = action_space = gymnasium.spaces.Box(-1, 1, (1,))
+
+    def reset(self, *, seed=None, options=None):
+        return [0.0], {}
+
+    def step(self, action):
+        import torch
+        framework = "torch" if isinstance(action, torch.Tensor) else "none"
+        return [0.0], 0.0, False, False, {"framework": framework, "device": str(action.device)}
+
 factory = Factory()
 number = 7
 
@@ -133,6 +144,22 @@ def test_variables_say_where_with_what_and_for_whom(start: Start, folder: Path) 
     assert not (folder / "env.sock").exists()
 
 
+@pytest.mark.slow
+def test_a_framework_and_a_device_are_taken_from_variables(start: Start) -> None:
+    _, address = start(
+        "worlds_for_serve:Torch", "--port", "0", RLMESH_FRAMEWORK="torch", RLMESH_DEVICE="meta"
+    )
+    with RemoteEnv(address) as env:
+        env.reset()
+        assert env.step([0.5])[-1] == {"framework": "torch", "device": "meta"}
+
+
+def test_an_argument_names_the_framework_before_a_variable_does() -> None:
+    parsed = make_parser().parse_args(["CartPole-v1", "--framework", "np"])
+    command = read_command(parsed, {"RLMESH_FRAMEWORK": "jax"})
+    assert (command.framework, command.device) == ("numpy", None)
+
+
 def test_a_hanging_environment_does_not_keep_the_process(start: Start) -> None:
     process, address = start(
         "worlds_for_serve:Hangs", "--address", "127.0.0.1:0", "--drain-timeout", "0.2"
@@ -200,6 +227,8 @@ def test_the_server_ends_with_its_parent(folder: Path) -> None:
         (["CartPole-v1", "--kwargs-json", "[]"], 2, "not a JSON object"),
         (["CartPole-v1", "--address", "a:1", "--port", "1"], 2, "--address is given beside"),
         (["CartPole-v1", "--max-sessions", "0"], 2, "max_sessions is 0"),
+        (["CartPole-v1", "--framework", "tensorflow"], 2, "framework is 'tensorflow'"),
+        (["CartPole-v1", "--device", "cpu"], 1, "device is 'cpu', and no framework was named"),
         (["CartPole-v1", "--port", "99999"], 2, "no port between 0 and 65535"),
     ],
 )

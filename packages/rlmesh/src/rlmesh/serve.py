@@ -16,6 +16,7 @@ from typing import cast
 from rlcore import AddressError, ConfigurationError, Error
 from rlcore.environ import snapshot, variable
 
+from rlmesh.backends.frameworks import framework_named
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.environments import make_env
 from rlmesh.server.framework import DEVICE_VARIABLE, FRAMEWORK_VARIABLE
@@ -260,7 +261,7 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         address=_checked(_address(arguments, environ)),
         many=_many(arguments, environ),
         shared=arguments.shared,
-        framework=arguments.framework or variable(FRAMEWORK_VARIABLE, environ),
+        framework=_framework(arguments.framework or variable(FRAMEWORK_VARIABLE, environ)),
         device=arguments.device or variable(DEVICE_VARIABLE, environ),
         options=options,
         token=variable("RLMESH_TOKEN", environ),
@@ -312,6 +313,13 @@ def _checked(address: str) -> str:
     except AddressError as error:
         raise Misuse(error.message, hint=error.hint) from error
     return address
+
+
+def _framework(name: str | None) -> str | None:
+    try:
+        return None if name is None else framework_named(name)
+    except ConfigurationError as error:
+        raise Misuse(error.message, hint=error.hint) from error
 
 
 def _kwargs(text: str | None) -> Mapping[str, object]:
