@@ -55,15 +55,19 @@ class ScriptedEnv(gymnasium.Env[Any, Any]):
 
 
 class Factory:
-    """Makes scripted environments and remembers them."""
+    """Makes scripted environments and remembers them; the first tells a server the contract."""
 
     def __init__(self, on_step: Callable[[ScriptedEnv, Any], object] | None = None) -> None:
         self.on_step = on_step
+        self.probe: ScriptedEnv | None = None
         self.made: list[ScriptedEnv] = []
 
     def __call__(self) -> ScriptedEnv:
         env = ScriptedEnv(self.on_step)
-        self.made.append(env)
+        if self.probe is None:
+            self.probe = env
+        else:
+            self.made.append(env)
         return env
 
 

@@ -106,7 +106,7 @@ def test_a_server_nobody_used_closes_the_environment_it_made(factory: Any) -> No
     made = factory()
     with EnvServer(made):
         pass
-    assert [one.closed for one in made.made] == [1]
+    assert (made.probe.closed, made.made) == (1, [])
 
 
 def test_an_environment_can_be_left_open(scripted: Any) -> None:

@@ -76,6 +76,6 @@ def test_a_hundred_cuts_in_one_episode_change_nothing(
     assert broken.cuts >= CUTS
     assert set(broken.acts) == {*broken.ACTS, "delay"}
     assert found == expected
-    (inner,) = disturbed.made
-    assert (inner.steps, inner.resets) == (700, 2)
-    assert len(inner.threads) <= 2  # it was made by the server, and lived in one thread
+    probe, inner = disturbed.made
+    assert (probe.steps, probe.closed) == (0, 1)
+    assert (inner.steps, inner.resets, len(inner.threads)) == (700, 2, 1)

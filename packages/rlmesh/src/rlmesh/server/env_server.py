@@ -97,7 +97,6 @@ class EnvServer:
         self._environments = environments_of(
             env,
             close_at_end=close_env_on_shutdown,
-            max_sessions=self._options.max_sessions,
             backend=action_backend(framework, device),
         )
         self._service = EnvService(

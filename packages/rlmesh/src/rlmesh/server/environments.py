@@ -6,15 +6,12 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
-from rlcore import EnvironmentException, Error, SessionBusy
+from rlcore import EnvironmentException, Error
 
 from rlmesh.protocol.faults import text_of
 from rlmesh.server.vectors import LaneSet, Sort, as_served, served_contract, sort_of
 from rlmesh.specs import EnvContract
 from rlmesh.values import NUMPY, Backend
-
-# A client that has just left may take a moment to be noticed; the next one need not fail for it.
-HANDOVER_SECONDS = 0.2
 
 Env = Any  # whatever has reset and step: gymnasium's, or the user's own class
 SEVERAL: tuple[type, ...] = (list, tuple, LaneSet)
@@ -28,20 +25,12 @@ class Environments(Protocol):
     private: bool
     backend: Backend
 
-    def admit(self) -> None:
-        """Take a place for a session.
-
-        Raises:
-            SessionBusy: there is none.
-        """
-        ...
-
     def take(self) -> Env:
-        """Return the environment of an admitted session; called in the session's thread."""
+        """Return a session's environment; called in the session's thread."""
         ...
 
     def give_back(self, env: Env | None) -> None:
-        """Free a session's place, and close the environment if it was the session's own."""
+        """Close a session's environment if it was the session's own; in the session's thread."""
         ...
 
     def close(self) -> None:
@@ -61,28 +50,14 @@ class TheOne:
         self.sort: Sort = sort_of(env)
         self._env = env
         self._close_at_end = close_at_end
-        self._place = threading.Semaphore()
         self._closed = threading.Lock()
-
-    def admit(self) -> None:
-        """Take the one place.
-
-        Raises:
-            SessionBusy: another client has it, or an abandoned step still runs in it.
-        """
-        if not self._place.acquire(timeout=HANDOVER_SECONDS):
-            raise SessionBusy(
-                "another client is stepping this environment, or a step that a client gave up on "
-                "is still running"
-            )
 
     def take(self) -> Env:
         """Return the environment."""
         return self._env
 
     def give_back(self, env: Env | None) -> None:
-        """Free the place; the environment stays as it is for the next session."""
-        self._place.release()
+        """Do nothing: the environment stays as it is for the next session."""
 
     def close(self) -> None:
         """Close the environment, unless that was left to its owner."""
@@ -93,38 +68,21 @@ class TheOne:
 class OneEach:
     """A factory that makes an environment for each session.
 
-    The first environment is made at once, because only an environment can tell its contract; the
-    first session gets it.
+    One is made at once and closed again, because only an environment can tell its contract. It is
+    not kept for the first session: an environment lives and ends in the thread that made it.
     """
 
     private = True
     backend: Backend = NUMPY
 
-    def __init__(self, factory: Callable[[], object], *, max_sessions: int) -> None:
+    def __init__(self, factory: Callable[[], object]) -> None:
         self._factory = factory
-        spare = make_env(factory)
+        probe = make_env(factory)
         try:
-            self.contract = served_contract(spare)
-            self.sort: Sort = sort_of(spare)
-        except BaseException:
-            close_env(spare)
-            raise
-        self._spare: Env | None = spare
-        self._lock = threading.Lock()
-        self._max_sessions = max_sessions
-        self._places = threading.Semaphore(max_sessions)
-
-    def admit(self) -> None:
-        """Take a place.
-
-        Raises:
-            SessionBusy: all are taken.
-        """
-        if not self._places.acquire(timeout=HANDOVER_SECONDS):
-            raise SessionBusy(
-                f"all {self._max_sessions} sessions of this server are taken",
-                code="sessions_exhausted",
-            )
+            self.contract = served_contract(probe)
+            self.sort: Sort = sort_of(probe)
+        finally:
+            close_env(probe)
 
     def take(self) -> Env:
         """Return an environment of the session's own.
@@ -132,43 +90,19 @@ class OneEach:
         Raises:
             EnvironmentException: the factory raised, or made something else than it did first.
         """
-        with self._lock:
-            spare, self._spare = self._spare, None
-        if spare is not None:
-            return spare
-        env = make_env(self._factory)
-        try:
-            contract = served_contract(env)
-            if contract.digest != self.contract.digest:
-                raise EnvironmentException(
-                    f"the factory now makes {contract.id!r} with another contract than at first",
-                    operation="make",
-                    environment=self.contract.id,
-                    hint="A factory has to make the same environment each time.",
-                )
-        except BaseException:
-            close_env(env)
-            raise
-        return env
+        return made_as_promised(self._factory, self.contract)
 
     def give_back(self, env: Env | None) -> None:
-        """Close a session's environment and free its place."""
-        try:
-            if env is not None:
-                close_env(env)
-        finally:
-            self._places.release()
+        """Close a session's environment."""
+        if env is not None:
+            close_env(env)
 
     def close(self) -> None:
-        """Close the environment that no session took."""
-        with self._lock:
-            spare, self._spare = self._spare, None
-        if spare is not None:
-            close_env(spare)
+        """Do nothing: each session closes its own."""
 
 
 def environments_of(
-    source: object, *, close_at_end: bool, max_sessions: int, backend: Backend = NUMPY
+    source: object, *, close_at_end: bool, backend: Backend = NUMPY
 ) -> Environments:
     """Return the environments that a server is given: an environment, or a factory of them.
 
@@ -181,11 +115,33 @@ def environments_of(
     factory = _factory_in(source)
     environments: Environments
     if factory is not None:
-        environments = OneEach(factory, max_sessions=max_sessions)
+        environments = OneEach(factory)
     else:
         environments = TheOne(source, close_at_end=close_at_end)
     environments.backend = backend
     return environments
+
+
+def made_as_promised(factory: Callable[[], object], promised: EnvContract) -> Env:
+    """Return what a factory makes, which has to have the contract that was promised.
+
+    Raises:
+        EnvironmentException: the factory raised, or made something else.
+    """
+    env = make_env(factory)
+    try:
+        contract = served_contract(env)
+        if contract.digest != promised.digest:
+            raise EnvironmentException(
+                f"the factory now makes {contract.id!r} with another contract than at first",
+                operation="make",
+                environment=promised.id,
+                hint="A factory has to make the same environment each time.",
+            )
+    except BaseException:
+        close_env(env)
+        raise
+    return env
 
 
 def make_env(factory: Callable[[], object]) -> Env:
