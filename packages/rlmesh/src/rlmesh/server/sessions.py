@@ -78,7 +78,7 @@ class Session:
         if isinstance(answer, ResetAnswer):
             statistics.episodes += max(1, len(request.lanes))
         elif isinstance(answer, Refused):
-            statistics.faults += 1
+            statistics.note_fault(FaultCode(answer.fault.code).name.lower())
         statistics.last_request = self._conversation.last_request
         return answer, over
 
@@ -104,7 +104,7 @@ class Session:
     def begin(self, carrier: Carrier, /) -> None:
         """Note that this carrier serves it."""
         with self._news:
-            self._carrier, self._kind = carrier, carrier.kind
+            self._serve_by(carrier)
 
     def go_on(self) -> None:
         """Wait for the client to return and go on, or end where it does not."""
@@ -190,7 +190,7 @@ class Session:
                 while not self._is_finished():
                     carrier, self._next = self._next, None
                     if carrier is not None:
-                        self._carrier, self._kind = carrier, carrier.kind
+                        self._serve_by(carrier)
                         self.statistics.resumed += 1
                         return carrier
                     left = since + self._hold - time.monotonic()
@@ -202,6 +202,10 @@ class Session:
                 self._parked_since = None
             self._gone = True
             return None
+
+    def _serve_by(self, carrier: Carrier) -> None:
+        self._carrier, self._kind = carrier, carrier.kind
+        self.statistics.carried.append((carrier.kind, carrier.traffic))
 
     def _is_finished(self) -> bool:
         return self.over or bool(self._dismissed) or not self._resumable or self._sessions.stopping

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
+from rlmesh.transport.traffic import Traffic
+
 # Bucket n counts requests of 2**(n-1) up to 2**n nanoseconds; 48 of them reach three days.
 BUCKETS = 48
 KINDS = ("reset", "step", "render", "close", "configure", "")
@@ -59,15 +61,34 @@ class Tally:
 class Statistics:
     """What one session, or all of them together, have done."""
 
-    __slots__ = ("by_kind", "episodes", "faults", "last_request", "repeated", "resumed", "started")
+    __slots__ = (
+        "by_kind",
+        "carried",
+        "episodes",
+        "faults",
+        "last_request",
+        "repeated",
+        "resumed",
+        "started",
+    )
 
     def __init__(self) -> None:
         self.started = self.last_request = time.monotonic()
         self.by_kind = {kind: Tally() for kind in KINDS}
         self.episodes = 0
-        self.faults = 0
+        self.faults: dict[str, int] = {}
+        self.carried: list[tuple[str, Traffic]] = []
         self.repeated = 0
         self.resumed = 0
+
+    @property
+    def traffic(self) -> dict[str, Traffic]:
+        """How many bytes went over each kind of carrier."""
+        return _by_carrier(self.carried)
+
+    def note_fault(self, code: str) -> None:
+        """Count a request that failed, by the code it failed with."""
+        self.faults[code] = self.faults.get(code, 0) + 1
 
     @property
     def requests(self) -> int:
@@ -79,7 +100,9 @@ class Statistics:
         for kind, tally in other.by_kind.items():
             self.by_kind[kind].add(tally)
         self.episodes += other.episodes
-        self.faults += other.faults
+        for code, count in list(other.faults.items()):
+            self.faults[code] = self.faults.get(code, 0) + count
+        self.carried = list(_by_carrier([*self.carried, *other.carried]).items())
         self.repeated += other.repeated
         self.resumed += other.resumed
         self.last_request = max(self.last_request, other.last_request)
@@ -91,12 +114,14 @@ class Statistics:
             "requests": self.requests,
             "steps": steps.count,
             "episodes": self.episodes,
-            "faults": self.faults,
+            "faults": sum(self.faults.values()),
+            "faults_by_code": dict(self.faults),
             "repeated_answers": self.repeated,
             "resumed": self.resumed,
             "last_request_age_seconds": max(0.0, time.monotonic() - self.last_request),
             "age_seconds": max(0.0, time.monotonic() - self.started),
             "latency": _latencies(self.by_kind),
+            "bytes": {kind: traffic.to_dict() for kind, traffic in self.traffic.items()},
         }
 
 
@@ -107,6 +132,13 @@ def together(parts: Sequence[Statistics]) -> Statistics:
     for part in parts:
         whole.add(part)
     return whole
+
+
+def _by_carrier(carried: Sequence[tuple[str, Traffic]]) -> dict[str, Traffic]:
+    found: dict[str, Traffic] = {}
+    for kind, traffic in tuple(carried):
+        found.setdefault(kind, Traffic()).add(traffic)
+    return found
 
 
 def _latencies(by_kind: Mapping[str, Tally]) -> dict[str, object]:

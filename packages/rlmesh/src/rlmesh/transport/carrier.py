@@ -7,6 +7,7 @@ from typing import Protocol
 
 from rlmesh.protocol.messages import Answer, Request
 from rlmesh.protocol.opening import Opening
+from rlmesh.transport.traffic import Traffic
 
 
 class Session(Protocol):
@@ -74,6 +75,11 @@ class Carrier(Protocol):
     @property
     def kind(self) -> str:
         """What it is: `grpc`, `unix`, `tcp`, `shared-memory`."""
+        ...
+
+    @property
+    def traffic(self) -> Traffic:
+        """How many bytes it has carried so far."""
         ...
 
     def serve(self, session: Session, /) -> None:

@@ -35,6 +35,7 @@ from rlmesh.transport.frames import (
 from rlmesh.transport.server_wire import read_request, reset_infos, step_infos, write_answer
 from rlmesh.transport.shared_memory import SharedMemory
 from rlmesh.transport.step_bytes import read_step_tail, write_step_rest
+from rlmesh.transport.traffic import Traffic
 
 log = logger("rlmesh", "server")
 # Requests up to this size are read where the last one was.
@@ -67,6 +68,7 @@ class FrameCarrier:
         on_release: Callable[[FrameCarrier], None],
     ) -> None:
         self.kind = "tcp" if not end.is_local else "unix" if memory is None else "shared-memory"
+        self.traffic = Traffic()
         self._end = end
         self._memory = memory
         self._stopping = stopping
@@ -127,6 +129,7 @@ class FrameCarrier:
                     return
                 raise Broken("the client has gone")
             frame = end.finish(self._view, got)
+            self.traffic.received += len(frame.view)
             if frame.kind == STEP:
                 request = self._step(frame)
             elif frame.kind == MESSAGE:
@@ -198,9 +201,11 @@ class FrameCarrier:
         self._sending = True
         if flags:
             self._end.send((head, layout.table, tail), size)
+            self.traffic.shared += layout.size
         else:
             self._end.send(pieces(head, layout, leaves, tail), size)
         self._sending = False
+        self.traffic.sent += size
         return over
 
     def _answer(
@@ -226,6 +231,7 @@ class FrameCarrier:
         self._sending = True
         self._end.send(parts, size)
         self._sending = False
+        self.traffic.sent += size
         return over
 
     def _too_large(self, session: Session, operation: str, number: int, size: int) -> bool:
@@ -233,6 +239,7 @@ class FrameCarrier:
         data, _ = write_answer(str(number), answer)
         head = HEAD.pack(len(data), MESSAGE, number, 0, 0, 0, 0)
         self._end.send((head, data), HEAD_SIZE + len(data))
+        self.traffic.sent += HEAD_SIZE + len(data)
         return True
 
     def _refuse(self, session: Session, code: str, details: str) -> None:

@@ -13,6 +13,7 @@ from rlmesh.protocol.messages import Request
 from rlmesh.protocol.opening import SHUTTING_DOWN
 from rlmesh.transport.carrier import Session
 from rlmesh.transport.server_wire import ServerWire
+from rlmesh.transport.traffic import Traffic
 
 KIND = "grpc"
 
@@ -32,6 +33,7 @@ class GrpcCarrier:
         self._requests = requests
         self._context = context
         self._limit = limit
+        self.traffic = Traffic()
         self._wire = ServerWire()
         self._replies: SimpleQueue[bytes | None] = SimpleQueue()
         self._broken_rule: ProtocolException | None = None
@@ -98,13 +100,15 @@ class GrpcCarrier:
             self._context.cancel()
 
     def _answer(self, session: Session, data: bytes) -> tuple[bytes, bool]:
+        self.traffic.received += len(data)
         request = self._wire.read(data)
         answer, over = session.answer(request)
         reply, simplified = self._wire.write(request.request_id, answer)
         if simplified:
             session.note_simplified(simplified)
         if len(reply) > self._limit:
-            return self._too_large(session, request, len(reply)), True
+            reply, over = self._too_large(session, request, len(reply)), True
+        self.traffic.sent += len(reply)
         return reply, over
 
     def _too_large(self, session: Session, request: Request, size: int) -> bytes:
