@@ -22,6 +22,7 @@ from rlmesh.server.framework import action_backend
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.protection import TlsOption, access_for, require_protection, tls_for
 from rlmesh.server.service import EnvService
+from rlmesh.server.vector_sources import many_of, several
 from rlmesh.specs import EnvContract
 from rlmesh.transport.addresses import Address, parse_bind
 from rlmesh.transport.host import Host
@@ -40,8 +41,14 @@ class EnvServer:
     function, or an object with `make`) gives each client an environment of its own. The address is
     taken by the constructor; `start`, `serve` or entering the context begins to serve.
 
+    A list of environments is served as lanes, which clients step together (`RemoteVectorEnv`) or by
+    themselves; so is a vector environment, gymnasium's or any with `num_envs` and
+    `single_observation_space`, but that one steps all of its lanes together. All lanes of a session
+    are called in its thread, in order: when one raises in a step of all, those before it have been
+    stepped and those after it have not. What has one lane is served as a single environment.
+
     Args:
-        env: the environment, or the factory.
+        env: the environment, a list of environments, or the factory of either.
         address: `tcp://HOST:PORT`, `HOST:PORT`, a port, or `unix:///PATH`; by default a free port
             on the loopback interface.
         host: the host, instead of an address.
@@ -49,6 +56,12 @@ class EnvServer:
         path: the socket file, instead of an address.
         transport: `tcp` or `unix`, where `host`, `port` or `path` leave it open.
         options: limits.
+        num_envs: how many environments a factory makes for each client, which are its lanes.
+        vectorization_mode: what steps them: `lanes` (the default): the server, one after another,
+            so that each can be stepped by itself; `sync` and `async`: gymnasium's vector
+            environments, the latter with a process for each lane.
+        autoreset_mode: what happens at the end of a lane's episode: `next_step`, `same_step` or
+            `disabled`; by default nothing, and with `sync` and `async` as gymnasium has it.
         framework: whose arrays actions arrive as: `numpy` (the default), `torch` or `jax`.
             Observations, rewards and flags are taken in any of them.
         device: where a framework's arrays are put, such as `"cuda:0"`.
@@ -79,6 +92,9 @@ class EnvServer:
         path: str | None = None,
         transport: str | None = None,
         options: ServeOptions | None = None,
+        num_envs: int | None = None,
+        vectorization_mode: str | None = None,
+        autoreset_mode: object = None,
         framework: str | None = None,
         device: object = None,
         close_env_on_shutdown: bool = True,
@@ -95,7 +111,7 @@ class EnvServer:
             require_protection(place, access, self._tls)
         self._options = options or ServeOptions()
         self._environments = environments_of(
-            env,
+            several(env, many_of(num_envs, vectorization_mode, autoreset_mode)),
             close_at_end=close_env_on_shutdown,
             backend=action_backend(framework, device),
         )
