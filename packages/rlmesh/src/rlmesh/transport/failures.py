@@ -100,6 +100,12 @@ def refusal_of(
             f"{where} is not offered: {details}", hint="Is this an rlmesh environment server?"
         )
     if code == "CANCELLED":
+        if not joined:
+            return ServerUnreachable(
+                f"{where}: the server turned the call away: {details}",
+                address=text,
+                hint="It has too much to do; pass wait_for_server_seconds= to try again.",
+            )
         return SessionClosed(
             f"{where}: the session was ended by the server", address=text, hint="Dial it again."
         )

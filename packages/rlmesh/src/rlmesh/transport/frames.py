@@ -75,7 +75,8 @@ class Frame:
         """
         try:
             said: object = json.loads(bytes(self.body))
-        except ValueError as error:
+            json.dumps(said, ensure_ascii=False).encode()  # half a character cannot be written
+        except (ValueError, RecursionError) as error:
             raise Garbled("a note that is not JSON") from error
         if not isinstance(said, dict):
             raise Garbled("a note that is not an object")
