@@ -281,15 +281,19 @@ def test_no_episodes_open_nothing() -> None:
     assert result.coverage == (0, 0, 0)
 
 
+class Odd(gym.Space[Any]):
+    """A space of a kind that nobody else knows."""
+
+
 def test_an_environment_without_words_for_its_space_runs_without_identity(corridor: Any) -> None:
     env = corridor()
-    env.observation_space = gym.spaces.Sequence(gym.spaces.Discrete(2))
+    env.observation_space = Odd()
 
     result = run(RIGHT, env)
 
     assert result.coverage.scored == 1
     assert result.environment is None
-    assert "Sequence" in result.advisories[0]
+    assert "Odd" in result.advisories[0]
 
 
 def test_trials_reach_environments_that_declare_them(corridor: Any) -> None:
@@ -390,9 +394,9 @@ def test_a_model_class_is_closed_when_the_environment_cannot_be_opened() -> None
 
 def test_random_samples_of_a_space_without_words_are_refused(corridor: Any) -> None:
     env = corridor()
-    env.action_space = gym.spaces.Sequence(gym.spaces.Discrete(2))
+    env.action_space = Odd()
 
-    with pytest.raises(ConfigurationError, match="RANDOM_SAMPLE cannot sample Sequence"):
+    with pytest.raises(ConfigurationError, match=r"RANDOM_SAMPLE cannot sample .*Odd"):
         run(RANDOM_SAMPLE, lambda: env)
     assert env.closed == 1
 
