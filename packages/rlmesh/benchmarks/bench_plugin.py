@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rlmesh.numpy import RemoteEnv
+from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
 from rlmesh.server.env_server import EnvServer
 
 if TYPE_CHECKING:
 
     def make_env(name: str) -> Any:
         """Return an environment; the benchmark's own module has it."""
+
+    def is_vector(name: str) -> bool:
+        """Tell whether it steps many at once."""
 else:
-    from envs import make_env
+    from envs import is_vector, make_env
 
 
 def serve(env_name: str, address: str) -> None:
@@ -24,6 +27,6 @@ def serve(env_name: str, address: str) -> None:
     EnvServer(make_env(env_name), address).serve()
 
 
-def connect(address: str, env_name: str) -> RemoteEnv:
+def connect(address: str, env_name: str) -> RemoteEnv | RemoteVectorEnv:
     """Return a client of the served environment."""
-    return RemoteEnv(address)
+    return RemoteVectorEnv(address) if is_vector(env_name) else RemoteEnv(address)
