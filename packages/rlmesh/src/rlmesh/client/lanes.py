@@ -62,6 +62,8 @@ def open_lane(
 ) -> Lane:
     """Return a lane for a session; whether the server has one for it shows in its first reply.
 
+    A session that is taken up again goes over gRPC where its own lane cannot be reached.
+
     Args:
         dialled: what the handshake said.
         connection: the connection to use, where it is gRPC.
@@ -88,8 +90,9 @@ def open_lane(
                 continue
             lane.hear(told)
             return lane
-    if wanted in ("auto", "grpc"):
-        if failure is not None and offer is not None and offer.port is not None:
+    comes_back = opening is not None and opening.resume
+    if wanted in ("auto", "grpc") or comes_back:
+        if failure is not None and offer is not None and offer.port is not None and not comes_back:
             _warn(str(connection.address), failure)
         return connection.join(timeout=timeout, opening=opening, told=told)
     raise _unavailable(wanted, connection, failure)

@@ -18,6 +18,7 @@ from rlmesh.transport.methods import JOIN, LEAVE
 from rlmesh.transport.tls import ClientTls
 
 RECONNECT_MS = 100
+PARTING_SECONDS = 0.5
 DEPARTURE_SECONDS = 5.0
 
 
@@ -39,7 +40,7 @@ class Connection:
         self.address = address
         self.tls = tls
         self._credential = credential
-        self._departure: object = None
+        self._departure: grpc.Future[bytes] | None = None
         self._metadata = _sendable(credential.grpc_metadata())
         self._limit = message_limit
         options = [
@@ -130,7 +131,12 @@ class Connection:
         )
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection, once a goodbye that is on its way has been heard."""
+        departure = self._departure
+        if departure is not None:
+            # It would be lost, and the server keep the session until its lease is over.
+            with contextlib.suppress(grpc.RpcError, grpc.FutureTimeoutError):
+                departure.result(timeout=PARTING_SECONDS)
         self._channel.close()
 
 

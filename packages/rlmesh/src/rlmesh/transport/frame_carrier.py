@@ -7,6 +7,7 @@ import os
 import select
 import socket
 import struct
+import threading
 from collections.abc import Callable
 
 from rlcore import ProtocolException
@@ -44,7 +45,10 @@ ROOM = 65_536
 IN_MEMORY_FROM = 65_536
 # How long the rest of a request may take, and the client to take up an answer.
 FRAME_SECONDS = 30.0
+# How long an answer that is on its way may take when its connection is to end.
+SENDING_SECONDS = 0.5
 EXIT_MS = 200
+PARTING = {"code": "UNAVAILABLE", "details": SHUTTING_DOWN}
 
 
 class FrameCarrier:
@@ -74,6 +78,7 @@ class FrameCarrier:
         self._stopping = stopping
         self._client = client
         self._on_release = on_release
+        self.traffic = Traffic()
         self._sending = False
         self._requests, self._answers = Layouts(), Layouts()
         self._lanes: tuple[int, ...] = ()
@@ -106,17 +111,29 @@ class FrameCarrier:
             self.release()
 
     def cut(self) -> None:
-        """Break the connection; an answer that is being made is still sent."""
+        """Break the connection, once an answer that is being sent has been taken up."""
         with contextlib.suppress(OSError):
-            self._end.socket.shutdown(socket.SHUT_RDWR if self._sending else socket.SHUT_RD)
+            self._end.socket.shutdown(socket.SHUT_RD)
+        if self._sending:
+            # To somebody who takes it up slowly, or never.
+            timer = threading.Timer(SENDING_SECONDS, self._stop_sending)
+            timer.daemon = True
+            timer.start()
+
+    def _stop_sending(self) -> None:
+        if self._sending:
+            with contextlib.suppress(OSError):
+                self._end.socket.shutdown(socket.SHUT_RDWR)
 
     def break_off(self) -> None:
-        """Break the connection at once, whatever the session is at."""
-        with contextlib.suppress(OSError):
+        """Break the connection at once: the session hangs in its environment."""
+        with contextlib.suppress(OSError, Overdue):
+            if not self._sending:
+                self._end.say(REFUSED, PARTING)
             self._end.socket.shutdown(socket.SHUT_RDWR)
 
     def _serve(self, session: Session) -> None:
-        end, answer_of = self._end, session.answer
+        end, answer_of, traffic = self._end, session.answer, self.traffic
         receive_into = end.socket.recv_into
         while True:
             try:
@@ -125,10 +142,11 @@ class FrameCarrier:
                 continue  # the client has nothing to ask just now
             if got == 0 and not end.has_more:
                 if self._stopping():
-                    end.say(REFUSED, {"code": "UNAVAILABLE", "details": SHUTTING_DOWN})
+                    end.say(REFUSED, PARTING)
                     return
                 raise Broken("the client has gone")
             frame = end.finish(self._view, got)
+            traffic.received += len(frame.view)
             self.traffic.received += len(frame.view)
             if frame.kind == STEP:
                 request = self._step(frame)
@@ -145,7 +163,7 @@ class FrameCarrier:
                 return
             if self._stopping():
                 session.end(SHUTTING_DOWN)
-                end.say(REFUSED, {"code": "UNAVAILABLE", "details": SHUTTING_DOWN})
+                end.say(REFUSED, PARTING)
                 return
 
     def _step(self, frame: Frame) -> Request:
@@ -182,6 +200,7 @@ class FrameCarrier:
         flags, body = 0, layout.span
         if memory is not None and IN_MEMORY_FROM <= layout.size <= memory.size:
             memory.write(layout.slices, leaves)
+            self.traffic.shared += layout.size
             flags, body = IN_MEMORY, len(layout.table)
         size = marks.size + body + len(tail)
         if marks.size + layout.span + len(tail) > self._end.limit:
@@ -198,6 +217,7 @@ class FrameCarrier:
             answer.terminated,
             answer.truncated,
         )
+        self.traffic.sent += size
         self._sending = True
         if flags:
             self._end.send((head, layout.table, tail), size)
@@ -228,6 +248,7 @@ class FrameCarrier:
             session.note_simplified(odd)
         if size > self._end.limit:
             return self._too_large(session, request.kind, number, size)
+        self.traffic.sent += size
         self._sending = True
         self._end.send(parts, size)
         self._sending = False
@@ -238,6 +259,7 @@ class FrameCarrier:
         answer = session.too_large(operation, size, self._end.limit)
         data, _ = write_answer(str(number), answer)
         head = HEAD.pack(len(data), MESSAGE, number, 0, 0, 0, 0)
+        self.traffic.sent += HEAD_SIZE + len(data)
         self._end.send((head, data), HEAD_SIZE + len(data))
         self.traffic.sent += HEAD_SIZE + len(data)
         return True
