@@ -1,4 +1,4 @@
-"""A server stays well under all attacks that are known; the script runs for as long as one likes."""
+"""A server stays well under all the attacks that are known, for as long as one likes."""
 
 import os
 import subprocess
