@@ -19,6 +19,7 @@ from rlcore import ConfigurationError, InvalidValueError
 from rlmesh import Tensor
 from rlmesh.backends.frameworks import backend_of
 from rlmesh.backends.host import host
+from rlmesh.codec.tensors import tensor_of
 from rlmesh.values import DTYPES, NotAnArray
 
 FLOATS = Tensor(np.arange(6, dtype=np.float32), [2, 3], "float32")
@@ -191,6 +192,33 @@ def test_arrays_of_every_library_come_to_the_host_by_themselves() -> None:
         assert isinstance(found, np.ndarray)
         assert found.tolist() == numbers
     assert host(numbers) is numbers
+
+
+def test_arrays_within_lists_are_values_too() -> None:
+    space = rlmesh.spaces.Box(-1, 1, (2,))
+    weight = torch.tensor(0.5, requires_grad=True)
+    short = torch.tensor(0.5, dtype=torch.bfloat16)
+
+    assert space.contains([weight, short])
+    assert space.contains([weight, 1])
+    assert space.contains((jnp.float32(0.5), jnp.array(0.5, jnp.bfloat16)))
+    assert not space.contains([weight, 5])
+    assert not space.contains([weight, object()])
+    assert not space.contains([weight])
+
+
+def test_foreign_arrays_of_metadata_keep_what_they_hold() -> None:
+    for array in (
+        torch.tensor([0.5, 1], requires_grad=True),
+        torch.tensor([0.5, 1], dtype=torch.bfloat16),
+        jnp.array([0.5, 1], jnp.bfloat16),
+    ):
+        found = tensor_of(array)
+        assert found is not None
+        assert (found.dtype.name, found.tolist()) == ("float32", [0.5, 1])
+    assert tensor_of(torch.tensor(0.5)) is None
+    assert tensor_of(torch.ones(1, device="meta")) is None
+    assert tensor_of(torch.tensor([1j])) is None
 
 
 def test_decoded_arrays_are_tensors_over_their_own_memory() -> None:

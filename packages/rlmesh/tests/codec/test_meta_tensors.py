@@ -75,7 +75,8 @@ def test_the_arrays_of_torch_arrive_and_its_scalars_are_numbers() -> None:
     arrived = decode_meta(message)
     assert odd == []
     assert plain(arrived["weights"]) == plain(np.ones((2, 2), np.float32))
-    assert (arrived["half"], arrived["loss"]) == ([1.0, 1.0], 4.0)
+    assert plain(arrived["half"]) == plain(np.ones(2, np.float32))  # the nearest that all know
+    assert arrived["loss"] == 4.0
 
 
 @pytest.mark.slow

@@ -29,6 +29,16 @@ def host(value: object) -> object:
     return value
 
 
+def hosted(value: object) -> object:
+    """Return a list or tuple with foreign arrays in it with these on the host; else the value."""
+    if not isinstance(value, list | tuple):
+        return host(value)
+    items = cast("list[object]", value)
+    made = [hosted(item) for item in items]
+    changed = any(new is not old for new, old in zip(made, items, strict=True))
+    return made if changed else cast("object", value)
+
+
 def widened(array: Array) -> Array:
     """Return an array of one of the short float types of machine learning as float32.
 

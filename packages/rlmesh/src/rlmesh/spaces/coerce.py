@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 import numpy as np
 from rlcore import ConfigurationError, InvalidValueError
 
-from rlmesh.backends.host import host, widened
+from rlmesh.backends.host import host, hosted, widened
 from rlmesh.values import DTYPES, Array, Tensor
 
 SHOWN: Final = 80  # characters of a refused value that a message repeats
@@ -109,6 +109,9 @@ def as_anything(value: object, path: str) -> Array:
     try:
         return widened(np.asarray(host(value)))
     except Exception as error:  # any array-like may raise anything from its own conversion
+        parts = hosted(value)
+        if parts is not value:
+            return as_anything(parts, path)
         raise invalid(path, f"is not an array: {error}") from error
 
 
