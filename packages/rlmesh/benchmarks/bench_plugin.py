@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     def is_vector(name: str) -> bool:
         """Tell whether it steps many at once."""
+        ...
 else:
     from envs import is_vector, make_env
 
