@@ -24,6 +24,7 @@ from rlmesh.spaces import (
 from rlmesh.values import DTYPES
 
 HALF = Box(np.array([0, -np.inf]), np.array([np.inf, 1]), (2,))
+FREE = Box(np.array([0, -np.inf]), np.array([1, np.inf]), (2,))  # its second element is
 WIDE = Box(-1, 1, (40,))
 STEPS = Box(np.zeros(40), np.arange(1, 41), (40,))
 
@@ -92,6 +93,8 @@ def test_what_is_out_of_range_is_named(space: Space, value: Any, detail: str) ->
     [
         (Box(-1, 1, (4,)), [-1, 1, 0, 0.5]),
         (HALF, [np.inf, -np.inf]),
+        (FREE, [0.5, np.nan]),
+        (Box(np.tile(FREE.low, 10), np.tile(FREE.high, 10)), [0.5, np.nan] * 10),
         (WIDE, changed(40, 0, 1)),
         (STEPS, changed(40, 39, 40)),
         (Text(3, 0, "ab"), ""),

@@ -75,8 +75,8 @@ def compile_range_check(space: Space) -> RangeCheck | None:
     """Return what checks encoded values of a space, or None where none can be out of range.
 
     The check takes the leaves of an encoded value. Those of a wrong form have no faults: they are
-    the codec's to refuse. NaN is out of every range, but not out of a Box without bounds. At most
-    one fault is returned for each leaf.
+    the codec's to refuse. NaN is out of every range, but an element without bounds has none. At
+    most one fault is returned for each leaf.
     """
     checks = [
         (index, check)
@@ -191,11 +191,11 @@ def _(space: Box, path: str) -> LeafCheck | None:
     if size == 0 or _is_full(space):
         return None
     low, high = space.low.reshape(-1), space.high.reshape(-1)
-    shape = tuple(space.shape)
+    limited, shape = _limited_elements(space).reshape(-1), tuple(space.shape)
 
     def explain(content: Buffer) -> RangeFault | None:
         numbers = np.frombuffer(content, dtype).reshape(-1, size)
-        outside = ~((numbers >= low) & (numbers <= high))
+        outside = limited & ~((numbers >= low) & (numbers <= high))
         if not outside.any():
             return None
         lane, at = (int(i) for i in np.argwhere(outside)[0])
@@ -219,7 +219,7 @@ def _(space: Box, path: str) -> LeafCheck | None:
 
         return check_many
     unpack = struct.Struct(f"<{size}{_FORMATS[space.dtype]}").unpack
-    are_within = _few_within(uniform, low, high)
+    are_within = _few_within(uniform, low, high, limited)
 
     def check(content: Buffer, lanes: int) -> RangeFault | None:
         if len(content) != lanes * lane_bytes:
@@ -231,9 +231,14 @@ def _(space: Box, path: str) -> LeafCheck | None:
 
 
 def _is_full(space: Box) -> bool:
+    return not _limited_elements(space).any()
+
+
+def _limited_elements(space: Box) -> Array:
+    """Return which elements cannot have every number of their type."""
     dtype = DTYPES[space.dtype]
     lowest, highest = (-np.inf, np.inf) if dtype.kind == "f" else integer_range(dtype)
-    return bool((space.low == lowest).all() and (space.high == highest).all())
+    return np.asarray((space.low != lowest) | (space.high != highest))
 
 
 def _within_two(dtype: np.dtype[Any], low: Array, high: Array) -> Callable[[Buffer], bool]:
@@ -258,7 +263,7 @@ def _within_each(dtype: np.dtype[Any], low: Array, high: Array) -> Callable[[Buf
 
 
 def _few_within(
-    uniform: tuple[Array, Array] | None, low: Array, high: Array
+    uniform: tuple[Array, Array] | None, low: Array, high: Array, limited: Array
 ) -> Callable[[SequenceOf[float]], bool]:
     if uniform is not None:
         least, greatest = uniform[0].item(), uniform[1].item()
@@ -270,11 +275,11 @@ def _few_within(
             return True
 
         return all_between
-    bounds = list(zip(low.tolist(), high.tolist(), strict=True))
+    bounds = [(at, low[at].item(), high[at].item()) for at in np.flatnonzero(limited).tolist()]
 
     def each_between(numbers: SequenceOf[float]) -> bool:
-        for number, (lowest, highest) in zip(numbers, bounds, strict=True):
-            if not lowest <= number <= highest:
+        for at, lowest, highest in bounds:  # noqa: SIM110  # as above
+            if not lowest <= numbers[at] <= highest:
                 return False
         return True
 
