@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Literal
@@ -32,6 +34,7 @@ log = logger("rlmesh", "client")
 LaneName = Literal["local", "tcp"]
 # A port that nothing answers at must not cost a client more than this.
 REACH_SECONDS: Final = 1.0
+PEER_SIZE: Final = struct.calcsize("3i")
 
 
 class Unreached(Exception):
@@ -83,7 +86,13 @@ def _connect(
     name: LaneName, offer: LaneOffer, address: Address, tls: ClientTls | None
 ) -> socket.socket:
     if name == "local":
-        return _connect_local(_local_paths(offer, address))
+        connected = _connect_local(_local_paths(offer, address))
+        # A server that was reached over the network names a path of its own machine. On this one
+        # that may be somebody else's, who must not hear the token.
+        if isinstance(address, TcpAddress) and _user_of(connected) not in (os.geteuid(), 0):
+            connected.close()
+            raise Unreached("another user's process answers there")
+        return connected
     if offer.port is None or not isinstance(address, TcpAddress):
         raise Unreached("the server offers no second port")
     connected = socket.create_connection((address.host, offer.port), timeout=REACH_SECONDS)
@@ -118,6 +127,14 @@ def _connect_local(paths: list[str]) -> socket.socket:
             connected.close()
             failure = error
     raise Unreached(str(failure)) from failure
+
+
+def _user_of(connected: socket.socket) -> int:
+    if not hasattr(socket, "SO_PEERCRED"):
+        return Path(connected.getpeername()).stat().st_uid
+    credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, PEER_SIZE)
+    user: int = struct.unpack("3i", credentials)[1]
+    return user
 
 
 def _introduce(end: FrameEnd, offer: LaneOffer, headers: Mapping[str, str]) -> None:

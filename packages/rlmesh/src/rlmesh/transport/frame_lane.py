@@ -212,6 +212,8 @@ class FrameLane:
             self._server_limit = min(self._limit, _whole(note, "limit"))
             self.lease_seconds = lease_told(read_headers(note))
             memory = _whole(note, "memory")
+            if memory and not self._end.is_local:
+                raise Garbled("an offer of memory over a network")
             if memory:
                 self._memory = SharedMemory.received(self._end.socket, memory)
         except BaseException as error:
