@@ -7,7 +7,7 @@ from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlcore import ProtocolException
-from rlmesh.codec import NUMPY, compile_codec
+from rlmesh.codec import NUMPY, compile_batch_codec, compile_codec
 from rlmesh.spaces import (
     Box,
     Dict,
@@ -124,6 +124,24 @@ def test_an_integer_type_of_a_published_peer_is_what_its_values_travel_in() -> N
     space = space_from_proto(message)
     assert (space.dtype, space_to_proto(space)) == ("uint8", message)
     assert compile_codec(space, backend=NUMPY).encode(3) == [b"\3"]
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        MultiDiscrete([10], "uint64", start=[2**63 - 5]),
+        MultiDiscrete([200], "int8", start=[-100]),
+        MultiDiscrete([[3]], "uint8", start=[[253]]),
+    ],
+    ids=repr,
+)
+def test_categories_reach_to_the_ends_of_their_type(space: MultiDiscrete) -> None:
+    one, many = compile_codec(space, backend=NUMPY), compile_batch_codec(space, backend=NUMPY)
+    ends = [space.start.astype(space.dtype), (space.start + space.nvec - 1).astype(space.dtype)]
+    for end in ends:
+        assert one.decode(one.encode(end)).tolist() == end.tolist()
+    both = many.decode(many.encode(ends, 2), 2)
+    assert (both.dtype, both.tolist()) == (space.dtype, [end.tolist() for end in ends])
 
 
 def test_zeros_and_ones_keep_gymnasiums_type_between_our_peers() -> None:

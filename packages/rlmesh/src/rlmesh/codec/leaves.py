@@ -16,6 +16,7 @@ from rlmesh.codec.bodies import compile_body
 from rlmesh.codec.slabs import SLAB_OF_ONE, read_one, write_one
 from rlmesh.spaces import Box, Discrete, MultiBinary, MultiDiscrete, Space
 from rlmesh.spaces.coerce import as_array, as_integer, invalid
+from rlmesh.spaces.multi import flags_of
 from rlmesh.values import DTYPES, Array, Backend, Buffer
 
 PACKED: Final = {
@@ -152,29 +153,39 @@ def _(space: Discrete, path: str, backend: Backend, strict_nan: bool) -> Leaf:
 def _(space: MultiBinary, path: str, backend: Backend, strict_nan: bool) -> Leaf:
     shape = tuple(space.shape)
     read = _flags_reader(shape, DTYPES[space.value_dtype], path, backend)
+    empty = 0 in shape
 
     def write(value: Any) -> bytes:
-        return space.array(value, path).tobytes()
+        array = flags_of(value, shape, path)
+        if not empty and array.max() > 1:
+            array = space.array(value, path)  # which says what is wrong
+        return array.tobytes()
 
     return Leaf(math.prod(shape), math.prod(shape), write, read, read)
 
 
 @compile_leaf.register
 def _(space: MultiDiscrete, path: str, backend: Backend, strict_nan: bool) -> Leaf:
-    wire, shape = DTYPES[space.wire_dtype], tuple(space.shape)
+    values, wire, shape = DTYPES[space.dtype], DTYPES[space.wire_dtype], tuple(space.shape)
     copied, owned = backend.leaf, backend.owned
     size = wire.itemsize * math.prod(shape)
     shift = Shift.of(space)
     categories = MultiDiscrete(space.nvec, space.wire_dtype)
+    least, last = (ends.astype(values) for ends in (space.start, space.start + (space.nvec - 1)))
+    most = (space.nvec - 1).astype(wire)
 
     def write(value: Any) -> bytes:
-        array = space.array(value, path)
+        array = as_array(value, values, shape, path)
+        if ((array < least) | (array > last)).any():
+            array = space.array(value, path)  # which says what is wrong
         return array.tobytes() if shift is None else shift.down(array).tobytes()
 
     def read(content: Buffer) -> Any:
         if len(content) != size:
             raise wrong_length(content, size, path)
-        array = categories.array(np.ndarray(shape, wire, content), path)
+        array: Array = np.ndarray(shape, wire, content)
+        if ((array < 0) | (array > most)).any():
+            array = categories.array(array, path)
         return copied(array) if shift is None else owned(shift.up(array))
 
     return Leaf(size, size, write, read, read)

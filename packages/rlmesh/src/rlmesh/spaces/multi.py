@@ -86,9 +86,7 @@ class MultiBinary(Space):
         Raises:
             InvalidValueError: it is none.
         """
-        if type(value) is np.ndarray and value.dtype == np.int8:
-            value = value.view(np.uint8)  # gymnasium's type: below zero is far above one
-        array = as_array(value, DTYPES["uint8"], self._shape, path)
+        array = flags_of(value, self._shape, path)
         if array.size and array.max() > 1:
             raise invalid(path, f"holds {array.max()}; it must hold only 0 and 1")
         return array
@@ -102,6 +100,17 @@ class MultiBinary(Space):
 
     def _arguments(self) -> tuple[Any, ...]:  # Any: what the constructor takes
         return self._shape, self._value_dtype.name
+
+
+def flags_of(value: object, shape: tuple[int, ...], path: str) -> Array:
+    """Return the value as an array of bytes of this shape; what they are is not looked at.
+
+    Raises:
+        InvalidValueError: it is none.
+    """
+    if type(value) is np.ndarray and value.dtype == DTYPES["int8"]:
+        value = value.view(np.uint8)  # gymnasium's type: below zero is far above one
+    return as_array(value, DTYPES["uint8"], shape, path)
 
 
 class MultiDiscrete(Space):
