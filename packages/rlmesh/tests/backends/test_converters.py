@@ -19,6 +19,7 @@ from rlcore import ConfigurationError, InvalidValueError
 from rlmesh import Tensor
 from rlmesh.backends.frameworks import backend_of
 from rlmesh.backends.host import host
+from rlmesh.codec import compile_codec
 from rlmesh.codec.tensors import tensor_of
 from rlmesh.values import DTYPES, NotAnArray
 
@@ -317,3 +318,13 @@ def test_a_copy_through_dlpack_may_be_written_to() -> None:
 
     assert FLOATS.tolist() == [[0, 1, 2], [3, 4, 5]]
     assert not np.from_dlpack(FLOATS).flags.writeable
+
+
+def test_received_memory_becomes_a_tensor_without_a_copy() -> None:
+    received = bytearray(4 * 10_000)
+    codec = compile_codec(rlmesh.spaces.Box(-1, 1, (10_000,)), backend=backend_of("torch"))
+
+    tensor = codec.decode_owned([memoryview(received)])
+    tensor[1] = 1.0
+
+    assert received[4:8] == np.float32(1).tobytes()

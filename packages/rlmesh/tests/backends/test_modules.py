@@ -9,6 +9,8 @@ import pytest
 import rlmesh.jax
 import rlmesh.numpy
 import rlmesh.torch
+from rlcore import MissingDependencyError
+from rlmesh.backends.frameworks import FrameworkName, require
 
 CONVERTERS = {
     "numpy": ["NumpyValue", "asarray", "from_array"],
@@ -71,3 +73,25 @@ def test_a_framework_is_loaded_when_it_is_used_and_not_before() -> None:
 
 def test_without_the_framework_its_use_names_the_extra() -> None:
     assert "rlmesh[torch]" in run(WITHOUT)
+
+
+@pytest.mark.parametrize(
+    ("framework", "version"), [("torch", "2.3.1"), ("jax", "0.4.29"), ("numpy", "1.25.2")]
+)
+def test_a_framework_that_is_too_old_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, framework: FrameworkName, version: str
+) -> None:
+    monkeypatch.setattr(f"{framework}.__version__", version)
+
+    with pytest.raises(MissingDependencyError, match=f"and {version} is installed") as caught:
+        require(framework)
+    assert caught.value.hint == f"Install `rlmesh[{framework}]`."
+
+
+@pytest.mark.parametrize("version", ["2.4.0+cu132", "10.0", "unknown"])
+def test_a_framework_of_any_later_version_will_do(
+    monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    monkeypatch.setattr("torch.__version__", version)
+
+    require("torch")

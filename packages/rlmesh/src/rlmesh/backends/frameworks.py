@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Final, Literal, TypeAlias, cast
@@ -18,6 +19,8 @@ _SPELLINGS: Final[Mapping[str, FrameworkName]] = {
     "torch": "torch",
     "jax": "jax",
 }
+# What the extras of this package ask for.
+_OLDEST: Final = {"numpy": (1, 26), "torch": (2, 4), "jax": (0, 4, 30)}
 
 
 def framework_named(name: object) -> FrameworkName:
@@ -38,17 +41,26 @@ def require(framework: FrameworkName) -> None:
     """Import the library behind a framework.
 
     Raises:
-        MissingDependencyError: it is not installed, or cannot be imported.
+        MissingDependencyError: it is not installed, cannot be imported, or is too old.
     """
     if framework == "native":
         return
     try:
-        import_module(framework)
+        library = import_module(framework)
     except ImportError as error:
         raise MissingDependencyError(
             f"values of {framework} need {framework}, which cannot be imported: {error}",
             hint=f"Install `rlmesh[{framework}]`.",
         ) from error
+    found = str(getattr(library, "__version__", ""))
+    oldest = _OLDEST[framework]
+    numbers = tuple(int(number) for number in re.findall(r"\d+", found)[: len(oldest)])
+    if numbers and numbers < oldest:
+        wanted = ".".join(map(str, oldest))
+        raise MissingDependencyError(
+            f"values of {framework} need {framework} {wanted}, and {found} is installed",
+            hint=f"Install `rlmesh[{framework}]`.",
+        )
 
 
 def backend_of(framework: FrameworkName, device: object = None) -> Backend:

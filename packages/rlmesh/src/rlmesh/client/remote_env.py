@@ -130,8 +130,9 @@ class RemoteEnv:
 
         Raises:
             InvalidActionError: the action has not the form of the action space, or is a number that
-                a discrete space does not have; nothing was stepped. The bounds of a Box and the
-                length and characters of a Text are the environment's to enforce.
+                a discrete space does not have; nothing was stepped. What exceeds the bounds of a
+                Box or the limits of a Text is refused by servers that were told to be strict;
+                others report it once in the info, as `rlmesh.conformance.warning`.
             EnvironmentException: the environment raised, or there is no running episode.
             SessionClosed: this client was closed, or the server has gone.
             CallTimeout: the environment did not answer in time.
