@@ -20,7 +20,7 @@ from rlmesh.backends.frameworks import framework_named
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.environments import make_env
 from rlmesh.server.framework import DEVICE_VARIABLE, FRAMEWORK_VARIABLE
-from rlmesh.server.options import MAX_SESSIONS, ServeOptions
+from rlmesh.server.options import ISOLATIONS, LEASE_SECONDS, MAX_SESSIONS, ServeOptions
 from rlmesh.server.protection import tls_from_texts
 from rlmesh.server.sources import load_factory, look_here
 from rlmesh.server.vector_sources import MODES, Many, many_of
@@ -195,6 +195,18 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
     parser.add_argument("--device", help="where torch or jax puts them, such as cuda:0")
     parser.add_argument("--max-sessions", type=int, default=MAX_SESSIONS)
     parser.add_argument(
+        "--isolation",
+        choices=ISOLATIONS,
+        default="thread",
+        help="where each client's environment lives: a thread, or a process of its own",
+    )
+    parser.add_argument(
+        "--lease",
+        type=float,
+        default=LEASE_SECONDS,
+        help="how many seconds a session outlives a client that has gone (%(default)g)",
+    )
+    parser.add_argument(
         "--no-lanes", action="store_true", help="let clients step over gRPC only, which is slower"
     )
     parser.add_argument(
@@ -249,6 +261,8 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
             idle_timeout_seconds=arguments.idle_timeout,
             drain_timeout_seconds=arguments.drain_timeout,
             max_sessions=arguments.max_sessions,
+            isolation=arguments.isolation,
+            lease_seconds=arguments.lease,
             workflow_edition=arguments.workflow_edition,
             lanes=not arguments.no_lanes,
             lane_port=arguments.lane_port,

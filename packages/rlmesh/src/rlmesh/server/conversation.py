@@ -23,8 +23,10 @@ from rlmesh.protocol.messages import (
     Timing,
 )
 from rlmesh.server.codecs import Codecs
+from rlmesh.server.isolation import Isolated
 from rlmesh.server.lane_stage import LaneStage
 from rlmesh.server.one_env import OneEnv
+from rlmesh.server.process_stage import ProcessStage
 from rlmesh.server.stage import Failed, Stage, now
 from rlmesh.server.validation import Validation
 from rlmesh.server.vector_stage import VectorStage
@@ -56,7 +58,7 @@ class Conversation:
         self._on_close = on_close
         self.busy = False
         self.last_request = time.monotonic()
-        self._stage = _stage(environments, codecs, capabilities)
+        self._stage = stage_of(environments, codecs, capabilities)
         self._tensors = TENSORS in capabilities
         validation = Validation(codecs.checks)
         self._step = validation.of_steps(self._stage.step)
@@ -101,6 +103,10 @@ class Conversation:
             self._told.update(new)
             log.warning("info values that cannot travel as they are were simplified: %s", new)
 
+    def give_up(self) -> None:
+        """Hear, from another thread, that nobody waits any more for what is running."""
+        self._stage.give_up()
+
     def close(self) -> None:
         """Give the environment back; a second call does nothing."""
         if self._closed:
@@ -137,7 +143,10 @@ class Conversation:
         return Refused(fault, timing, () if fault.recoverable else self._stage.end(lanes))
 
 
-def _stage(environments: Environments, codecs: Codecs, capabilities: Container[str]) -> Stage:
+def stage_of(environments: Environments, codecs: Codecs, capabilities: Container[str]) -> Stage:
+    """Return what drives a session's environments, for a client that has announced this."""
+    if isinstance(environments, Isolated):
+        return ProcessStage(environments, capabilities)
     match environments.sort:
         case "lanes":
             return LaneStage(environments, codecs, columns=VECTORS in capabilities)

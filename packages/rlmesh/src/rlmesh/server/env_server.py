@@ -17,10 +17,12 @@ from rlcore import (
 from rlcore.environ import variable
 from rlcore.log import logger
 
-from rlmesh.server.environments import environments_of
+from rlmesh.server.environments import Environments, environments_of
 from rlmesh.server.framework import action_backend
+from rlmesh.server.isolation import Isolated
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.protection import TlsOption, access_for, require_protection, tls_for
+from rlmesh.server.recipes import Recipe
 from rlmesh.server.service import EnvService
 from rlmesh.server.vector_sources import many_of, several
 from rlmesh.specs import EnvContract
@@ -110,11 +112,19 @@ class EnvServer:
         if not allow_insecure:
             require_protection(place, access, self._tls)
         self._options = options or ServeOptions()
-        self._environments = environments_of(
-            several(env, many_of(num_envs, vectorization_mode, autoreset_mode)),
-            close_at_end=close_env_on_shutdown,
-            backend=action_backend(framework, device),
-        )
+        many = many_of(num_envs, vectorization_mode, autoreset_mode)
+        backend = action_backend(framework, device)
+        self._environments: Environments
+        if self._options.isolation == "process":
+            self._environments = Isolated(
+                Recipe(env, many, framework, device),
+                start_seconds=self._options.env_start_seconds,
+                close_seconds=self._options.close_seconds,
+            )
+        else:
+            self._environments = environments_of(
+                several(env, many), close_at_end=close_env_on_shutdown, backend=backend
+            )
         self._service = EnvService(
             self._environments,
             options=self._options,

@@ -112,7 +112,7 @@ def environments_of(
         TypeError: it is neither.
         EnvironmentException: the factory raised.
     """
-    factory = _factory_in(source)
+    factory = factory_in(source)
     environments: Environments
     if factory is not None:
         environments = OneEach(factory)
@@ -191,7 +191,8 @@ def close_env(env: Env) -> None:
         ) from error
 
 
-def _factory_in(source: object) -> Callable[[], object] | None:
+def factory_in(source: object) -> Callable[[], object] | None:
+    """Return the factory that a server was given; None: it was given environments."""
     if isinstance(source, LaneSet) or (not isinstance(source, type) and _steps(source)):
         return None
     make = getattr(source, "make", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass
+from typing import Literal
 
 from rlcore import ConfigurationError
 
@@ -15,6 +16,14 @@ CLOSE_SECONDS = 5.0
 MAX_SESSIONS = 64
 LEASE_SECONDS = 20.0
 SHORTEST_LEASE_SECONDS = 0.1
+ENV_START_SECONDS = 120.0
+SPANS = (
+    "idle_timeout_seconds",
+    "drain_timeout_seconds",
+    "close_timeout_seconds",
+    "env_start_seconds",
+)
+ISOLATIONS = ("thread", "process")
 SMALLEST_MESSAGE_LIMIT = 1024
 
 
@@ -33,10 +42,14 @@ class ServeOptions:
         lease_seconds: how long a session, and its environment, outlives a client that has gone: it
             may take half of it to notice that, and the other half the session waits for the
             client to come back. A client that says goodbye, or cannot resume, ends it at once.
-
+        isolation: where the environment of a session lives that a factory made: `thread`, or
+            `process` for one of its own, so that a crash ends that session only.
+        env_start_seconds: how long such a process may take until its environment is made.
         lanes: whether clients may step over frames as well, which is much faster than gRPC: a unix
             socket for clients on the same host, and a second TCP port where the server has one.
         lane_port: that second port; 0: a free one.
+        inspectable: whether whoever may step may also ask which sessions there are, from where,
+            and what they have done (`rlmesh inspect`).
 
     Raises:
         ConfigurationError: a number is out of range, or this build does not run the edition.
@@ -51,11 +64,14 @@ class ServeOptions:
     max_sessions: int = MAX_SESSIONS
     max_message_bytes: int = MESSAGE_BYTES
     lease_seconds: float = LEASE_SECONDS
+    isolation: Literal["thread", "process"] = "thread"
+    env_start_seconds: float = ENV_START_SECONDS
     lanes: bool = True
     lane_port: int = 0
+    inspectable: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("idle_timeout_seconds", "drain_timeout_seconds", "close_timeout_seconds"):
+        for name in SPANS:
             seconds: float | None = getattr(self, name)
             if seconds is not None and not (seconds > 0 and math.isfinite(seconds)):
                 raise ConfigurationError(
@@ -69,6 +85,10 @@ class ServeOptions:
             raise ConfigurationError(
                 f"max_message_bytes is {self.max_message_bytes!r}",
                 hint=f"Use {SMALLEST_MESSAGE_LIMIT} to {MESSAGE_BYTES}.",
+            )
+        if self.isolation not in ISOLATIONS:
+            raise ConfigurationError(
+                f"isolation is {self.isolation!r}", hint=f"It can be {', '.join(ISOLATIONS)}."
             )
         if not SHORTEST_LEASE_SECONDS <= self.lease_seconds < math.inf:
             raise ConfigurationError(

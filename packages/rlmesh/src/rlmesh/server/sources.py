@@ -20,7 +20,7 @@ Factory = Callable[[], object]
 
 def load_factory(
     source: str, kwargs: Mapping[str, object] | None = None, many: Many | None = None
-) -> Factory:
+) -> Named:
     """Return what makes the environment that a source names.
 
     Args:
@@ -33,14 +33,42 @@ def load_factory(
         ConfigurationError: the source names nothing.
         MissingDependencyError: it is a gymnasium id, and gymnasium is not installed.
     """
-    text = source.strip()
-    wanted = many or Many()
+    return Named(_loaded(source.strip(), kwargs or {}, many or Many()), (source, kwargs, many))
+
+
+class Named:
+    """A factory that can be sent to another process, as it goes by a name there as well.
+
+    Args:
+        factory: what makes the environment here.
+        arguments: what `load_factory` was given.
+    """
+
+    def __init__(
+        self,
+        factory: Factory,
+        arguments: tuple[str, Mapping[str, object] | None, Many | None],
+    ) -> None:
+        self._factory = factory
+        self._arguments = arguments
+        # Failures of the factory are told under this name.
+        self.__qualname__: str = getattr(factory, "__qualname__", repr(factory))
+
+    def __call__(self) -> object:
+        """Return what the factory makes."""
+        return self._factory()
+
+    def __reduce__(self) -> tuple[Callable[..., Named], tuple[object, ...]]:
+        return load_factory, self._arguments
+
+
+def _loaded(text: str, kwargs: Mapping[str, object], wanted: Many) -> Factory:
     if not text.startswith(GYM) and (text.startswith(PYTHON) or ":" in text):
-        return multiplied(_of_module(text.removeprefix(PYTHON), kwargs or {}), wanted)
+        return multiplied(_of_module(text.removeprefix(PYTHON), kwargs), wanted)
     env_id = text.removeprefix(GYM)
     if wanted.mode != LANES:
-        return _of_gymnasium(env_id, kwargs or {}, wanted)
-    return multiplied(_of_gymnasium(env_id, kwargs or {}), wanted)
+        return _of_gymnasium(env_id, kwargs, wanted)
+    return multiplied(_of_gymnasium(env_id, kwargs), wanted)
 
 
 def look_here() -> None:

@@ -57,6 +57,10 @@ class Stage(ABC):
         These lanes have to be reset before they can be stepped.
         """
 
+    def give_up(self) -> None:
+        """Hear, from another thread, that nobody waits any more for what is running."""
+        return  # what runs in a thread cannot be ended; it comes to its own end
+
     def leave(self) -> None:
         """Give the environments back.
 
