@@ -8,12 +8,14 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import gymnasium as gym
-import numpy as np
 import pytest
-from rlcore import Endpoint, Error, ServerUnreachable
-from rlmesh import EnvServer
+from gymnasium.vector import SyncVectorEnv
+from rlcore import Endpoint, Error, ServerUnreachable, SessionBusy
+from rlmesh import EnvServer, RemoteEnv, ServeOptions
 from rlmesh.codec import compile_codec
 from rlmesh.conformance import Report, Verdict
+from rlmesh.conformance.dialling import dial as really_dial
+from rlmesh.conformance.subject import Env
 from rlmesh.spaces import Box, Space
 
 Quick: TypeAlias = Callable[..., Report]
@@ -57,39 +59,23 @@ def test_a_server_of_one_instance_lets_one_client_in(quick: Quick) -> None:
     assert report["made_again"].verdict is Verdict.PASSED
 
 
-def test_a_contract_that_changes_between_dials_fails_digest_stable(quick: Quick) -> None:
-    class Growing(gym.Wrapper[Any, Any, Any, Any]):
-        def __init__(self, size: int) -> None:
-            super().__init__(cartpole())
-            self.metadata = {**self.metadata, "level": size}
+def test_a_contract_that_changes_between_dials_fails_digest_stable(
+    quick: Quick, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later: Any = cartpole()
+    later.unwrapped.metadata = {**later.metadata, "level": 2}
+    with EnvServer(cartpole) as one, EnvServer(later) as other:
+        servers = itertools.chain([one], itertools.repeat(other))
 
-    sizes = itertools.count()
-    with EnvServer(Growing(next(sizes))) as first, EnvServer(Growing(next(sizes))) as second:
-        addresses = iter([first.address, *[second.address] * 9])
+        def dial(address: object, **options: float) -> Env:
+            return really_dial(next(servers).address, **options)
 
-        class Moving:
-            @property
-            def address(self) -> str:
-                return next(addresses)
-
-        report = quick(_Names(Moving()), only=["digest_stable", "reward"])
+        monkeypatch.setattr("rlmesh.conformance.dialling.dial", dial)
+        report = quick(one.address, only=["digest_stable", "reward"])
 
     assert [finding.name for finding in report.failed] == ["digest_stable"]
-    assert first.env_contract.digest in report["digest_stable"].seen
-
-
-class _Names:
-    """Is dialled as whatever address the other one has at the time."""
-
-    def __init__(self, moving: Any) -> None:
-        self._moving = moving
-        self._asked = 0
-
-    @property
-    def address(self) -> str:
-        # Twice while it is found out what it is; then once for each dial.
-        self._asked += 1
-        return "tcp://127.0.0.1:1" if self._asked <= 2 else str(self._moving.address)
+    assert one.env_contract.digest in report["digest_stable"].seen
+    assert other.env_contract.digest in report["digest_stable"].seen
 
 
 def test_values_that_change_on_the_wire_fail_values_survive(
@@ -102,11 +88,10 @@ def test_values_that_change_on_the_wire_fail_values_survive(
 
         def decode(self, leaves: Any) -> Any:
             value = self._codec.decode(leaves)
-            rounded: Any = np.round(value, 3)
-            return rounded if isinstance(self._codec.space, Box) else value
+            return value.round(3) if isinstance(self._codec.space, Box) else value
 
     # The check's own codecs only: what came over the wire was exact.
-    monkeypatch.setattr("rlmesh.conformance.lives.compile_codec", Lossy)
+    monkeypatch.setattr("rlmesh.conformance.traffic.compile_codec", Lossy)
     with EnvServer(cartpole) as server:
         report = quick(server.address)
 
@@ -153,3 +138,50 @@ def test_an_environment_that_cannot_be_made_is_an_error_and_no_finding(quick: Qu
 
     with pytest.raises(Error, match="no level"):
         quick(broken)
+
+
+def test_a_server_that_lets_nobody_in_is_an_error_and_no_finding(quick: Quick) -> None:
+    with EnvServer(cartpole()) as server, RemoteEnv(server.address) as other:
+        other.reset(seed=0)
+
+        with pytest.raises(SessionBusy):
+            quick(server.address, timeout=2.0)
+
+
+def test_a_full_server_lets_one_client_of_the_check_in(quick: Quick) -> None:
+    with EnvServer(cartpole, options=ServeOptions(max_sessions=1)) as server:
+        report = quick(server.address, timeout=1.0)
+
+    assert report.conforms(), "\n".join(map(str, report.failed))
+    assert report["threads"].verdict is Verdict.SKIPPED
+
+
+LANES: dict[str, Callable[[], Any]] = {
+    "next step": lambda: SyncVectorEnv([cartpole] * 2, autoreset_mode="NextStep"),
+    "same step": lambda: SyncVectorEnv([cartpole] * 2, autoreset_mode="SameStep"),
+    "disabled": lambda: SyncVectorEnv([cartpole] * 2, autoreset_mode="Disabled"),
+    "a list": lambda: [cartpole(), cartpole()],
+}
+
+
+@pytest.mark.parametrize("make", LANES.values(), ids=LANES.keys())
+def test_served_lanes_conform_in_every_autoreset_mode(
+    make: Callable[[], Any], quick: Quick
+) -> None:
+    with EnvServer(make()) as server:
+        report = quick(server.address)
+
+    assert report.conforms(), "\n".join(map(str, report.failed))
+    for check in ("autoreset", "lane_seeds", "values_survive", "digest_stable", "latency"):
+        assert report[check].verdict is Verdict.PASSED, str(report[check])
+    mode = server.env_contract.autoreset_mode
+    assert (report["final_values"].verdict is Verdict.PASSED) == (mode == "same_step")
+    assert (report["partial_reset"].verdict is Verdict.PASSED) == (mode == "disabled")
+
+
+def test_served_lanes_of_a_factory_conform_side_by_side(quick: Quick) -> None:
+    with EnvServer(lambda: SyncVectorEnv([cartpole] * 2)) as server:
+        report = quick(server.address)
+
+    assert report.conforms(), "\n".join(map(str, report.failed))
+    assert report["threads"].verdict is Verdict.PASSED

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from rlmesh.client.options import ConnectOptions
 from rlmesh.conformance.subject import Env
-from rlmesh.numpy import RemoteEnv
+from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
+
+# Long enough for a place that was just given back; a full server is not worth a long wait.
+QUEUE_SECONDS = 2.0
 
 
 def dial(address: object, *, seconds: float, dial_seconds: float, wait: float) -> Env:
-    """Return a client with NumPy values.
+    """Return a client with NumPy values, of all lanes where several are served.
 
     Raises:
         Error: nothing answers there, or something else than a served environment does.
     """
-    return RemoteEnv(
-        address,
+    options = ConnectOptions(
         connect_timeout_seconds=dial_seconds,
         request_timeout_seconds=seconds,
         wait_for_server_seconds=wait,
+        queue_timeout_seconds=min(QUEUE_SECONDS, seconds / 2),
     )
+    # Only the handshake tells how many lanes there are; a client of lanes takes any number.
+    lanes = RemoteVectorEnv(address, **options)
+    if lanes.num_envs > 1:
+        return lanes
+    lanes.close()
+    return RemoteEnv(address, **options)

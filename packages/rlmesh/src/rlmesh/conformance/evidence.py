@@ -87,7 +87,8 @@ class Evidence:
         """What the first life shows.
 
         Raises:
-            Error: the environment cannot be made, or nothing answers at its address.
+            Error: the environment cannot be made, or nothing answers at its address, or its server
+                lets nobody in.
         """
         seen = First()
         with self._bounded():
@@ -119,7 +120,7 @@ class Evidence:
     def lanes(self) -> Lanes:
         """What an environment of several lanes shows of them, in a life of its own."""
         _, seen = self.second, Lanes()
-        with self._bounded(), self._another():
+        with self._bounded(), self._another(), self._provoking():
             life = self._begin()
             live_lanes(life, seen, self.seeds[0], self.steps)
             life.close()

@@ -13,8 +13,9 @@ from rlcore import MissingDependencyError
 from rlmesh.conformance.answers import Outcome, judged_reset, judged_step
 from rlmesh.conformance.containment import AnySpace, compile_judge
 from rlmesh.conformance.kinds import is_dict
-from rlmesh.conformance.lives import SHORT, Life
+from rlmesh.conformance.lives import Life
 from rlmesh.conformance.stage import Raised
+from rlmesh.conformance.traffic import SHORT
 from rlmesh.conformance.values import digest
 from rlmesh.conformance.verdicts import Place
 from rlmesh.specs import AutoresetMode

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
-from rlcore import Error
+from rlcore import Error, TransportError
 
-from rlmesh.codec import NUMPY, Codec, compile_codec
 from rlmesh.conformance.answers import Outcome, judged_reset, judged_step
 from rlmesh.conformance.containment import AnySpace
 from rlmesh.conformance.face import Face, face_of
@@ -19,11 +17,10 @@ from rlmesh.conformance.keeper import Keeper, Pending
 from rlmesh.conformance.recording import Recorder, Recording
 from rlmesh.conformance.stage import Raised, Stage
 from rlmesh.conformance.subject import Env, Subject
+from rlmesh.conformance.traffic import lost_values
 from rlmesh.conformance.values import digest
 from rlmesh.conformance.verdicts import Place
 from rlmesh.specs import EnvContract, contract_of
-
-SHORT = 20  # steps, where a few tell as much as many
 
 Closings: TypeAlias = list[str | None]
 """What each close raised, or None."""
@@ -78,7 +75,7 @@ class First:
     again: Recording | None = None
     unseeded: list[bytes] | Raised | None = None
     with_options: bytes | Raised | None = None
-    traffic: list[str] | None = None
+    lost: list[str] | None = None
     closings: Closings | None = None
 
 
@@ -113,19 +110,25 @@ class Second:
 
 
 def live_first(life: Life, seen: First, seeds: tuple[int, ...], steps: int) -> None:
-    """Fill in what the first life shows, in an order that keeps what comes before a hang."""
+    """Fill in what the first life shows, in an order that keeps what comes before a hang.
+
+    Raises:
+        TransportError: the server lets nobody in.
+    """
     seen.face = life.face
     ask, stage, first = life.keeper.ask, life.stage, seeds[0]
     seen.contract = ask(lambda: _contract(stage))
     for seed in seeds:
-        seen.recordings[seed] = life.play(seed, steps, attentive=True)
+        seen.recordings[seed] = recording = life.play(seed, steps, attentive=True)
+        if isinstance(recording.cause, TransportError) and not recording.moments:
+            raise recording.cause  # the server lets nobody in: there is nothing to check
         seen.generator_seeds[seed] = ask(lambda: _generator_seed(stage))
     seen.again = life.play(first, steps)
     seen.with_options = ask(lambda: _first_observation(stage, first, options={}))
     seen.unseeded = ask(lambda: _unseeded(stage, first))
     contract = seen.contract
     if isinstance(contract, EnvContract) and hasattr(stage.env, "env_contract"):
-        seen.traffic = ask(lambda: _traffic(life, contract, first))
+        seen.lost = ask(lambda: lost_values(life.stage, life.face, contract, first))
     seen.closings = [life.close(), life.close()]
 
 
@@ -229,49 +232,3 @@ def _illegal(life: Life, action: object, seed: int) -> Illegal:
     except Raised as raised:
         return Illegal(action, raised, _first_observation(stage, seed))
     return Illegal(action, answer, _first_observation(stage, seed))
-
-
-def _traffic(life: Life, contract: EnvContract, seed: int) -> list[str]:
-    """Return which values do not survive the codec of the contract, of a few steps."""
-    several = life.face.lanes is not None
-    if several:
-        return []
-    seen = compile_codec(contract.observation_space, backend=NUMPY)
-    given = compile_codec(contract.action_space, backend=NUMPY)
-    lost: list[str] = []
-    try:
-        actions = life.face.actions(0)
-        observation = judged_reset(life.stage.reset(seed=seed)).observation
-        _survives("the observation of the reset", observation, seen, lost)
-        for step in range(1, SHORT + 1):
-            action = next(actions)
-            _survives(f"the action of step {step}", action, given, lost)
-            outcome = judged_step(life.stage.step(action, f"step {step}"), None)
-            _survives(f"the observation of step {step}", outcome.observation, seen, lost)
-            if outcome.terminated or outcome.truncated:
-                break
-    except Raised:
-        pass  # `plays` tells; what was seen before it counts
-    return lost
-
-
-def _survives(what: str, value: object, codec: Codec, lost: list[str]) -> None:
-    back = codec.decode(codec.encode(value))
-    if digest(_numbers(back)) != digest(_numbers(value)):
-        lost.append(f"{what} was {value!r} and came back as {back!r}")
-
-
-def _numbers(value: object) -> object:
-    """Return a value with scalars of NumPy as Python's: the wire keeps numbers, not their types."""
-    match value:
-        case np.generic():
-            return cast("Any", value).item()  # Any: by element type
-        case np.ndarray() if cast("Any", value).shape == ():  # Any: whatever it holds
-            return cast("Any", value).item()
-        case Mapping():
-            entries = cast("Mapping[str, object]", value)
-            return {key: _numbers(child) for key, child in entries.items()}
-        case tuple():
-            return tuple(_numbers(child) for child in cast("tuple[object, ...]", value))
-        case _:
-            return value
