@@ -131,6 +131,7 @@ class Session:
             self._dismissed = self._dismissed or reason
             carrier = self._carrier
             self._news.notify()
+        self._conversation.give_up()
         if carrier is not None:
             carrier.cut()
 
@@ -166,6 +167,13 @@ class Session:
         """Tell whether somebody may take the session over."""
         return hmac.compare_digest(self.opening.secret.encode(), secret.encode())
 
+    @property
+    def state(self) -> str:
+        """`busy` with a request, `attached`, or `detached`: it waits for its client to return."""
+        if self.parked:
+            return "detached"
+        return "busy" if self.busy else "attached"
+
     def to_dict(self) -> dict[str, object]:
         """Return what it is and has done, as plain data."""
         since = self._parked_since
@@ -176,7 +184,7 @@ class Session:
             "id": self.id,
             "peer": self.opening.peer,
             "lane": self._kind,
-            "state": "detached" if since is not None else ("busy" if self.busy else "attached"),
+            "state": self.state,
             "resumable": self._resumable,
             "lease_left_seconds": left if self._resumable else None,
             **self.statistics.to_dict(),
