@@ -145,7 +145,13 @@ def _meta(chance: random.Random, depth: int) -> spaces_pb2.MetaMap:
     message = spaces_pb2.MetaMap()
     for _ in range(chance.randrange(4)):
         entry = message.entries[str(chance.randrange(100))]
-        match chance.randrange(4):
+        match chance.randrange(5):
+            case 4:
+                entry.tensor.shape.extend(_numbers(chance, -1, 2**40))
+                entry.tensor.data = some_bytes(chance, 100)
+                entry.tensor.ParseFromString(
+                    entry.tensor.SerializeToString() + bytes([8, chance.randrange(16)])
+                )
             case 0:
                 entry.number = chance.choice((float("nan"), float("inf"), -0.0, 1e308))
             case 1:
@@ -366,6 +372,18 @@ def deep_join(target: Target, chance: random.Random) -> str:
     return outcome
 
 
+def wordy_join(target: Target, chance: random.Random) -> str:
+    """Be wrong in a way that takes many words to tell."""
+    reset = env_pb2.ResetRequest()
+    odd = reset.options.entries["x" * chance.choice((1, 100_000))]
+    odd.tensor.dtype = spaces_pb2.DATA_TYPE_UINT8
+    odd.tensor.shape.extend([1] * chance.choice((100, 100_000)))
+    outcome = converse(target, [env_pb2.JoinRequest(reset=reset).SerializeToString()])
+    if outcome != "INVALID_ARGUMENT":
+        raise Unclean(f"an array of many dimensions was {outcome}")
+    return outcome
+
+
 def many_joins(target: Target, chance: random.Random) -> str:
     """Ask for more sessions than there are, and keep them waiting."""
     with dialled(target) as channel:
@@ -457,6 +475,7 @@ CALLS = (
     Attack("session: any order", reordered_join),
     Attack("session: damaged", damaged_join),
     Attack("session: options without end", deep_join),
+    Attack("session: wordy", wordy_join),
     Attack("session: many at once", many_joins),
     Attack("session: slow reader", slow_reader),
     Attack("session: left at once", hasty),

@@ -33,6 +33,9 @@ SESSION_ENDS = {
     "UNKNOWN": CONNECTION_LOST,
 }
 
+# Characters of a reason. Trailers take 8 KiB; one character takes up to 12 bytes in them.
+MOST_WORDS = 500
+
 
 def failure_of(
     error: grpc.RpcError, *, operation: str, address: Address, seconds: float | None, joined: bool
@@ -141,6 +144,11 @@ def _unavailable(where: str, address: str, details: str, *, joined: bool) -> Err
         address=address,
         hint="Start the server, check the address, or pass wait_for_server_seconds=.",
     )
+
+
+def brief(reason: str) -> str:
+    """Return a reason that fits into the trailers of a call, in whatever letters it is."""
+    return reason if len(reason) <= MOST_WORDS else f"{reason[:MOST_WORDS]}…"
 
 
 def _loss(details: str) -> str:

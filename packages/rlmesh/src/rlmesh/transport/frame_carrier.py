@@ -16,6 +16,7 @@ from rlcore.log import logger
 from rlmesh.protocol.messages import Answer, Buffer, Request, ResetAnswer, StepAnswer
 from rlmesh.protocol.opening import SHUTTING_DOWN
 from rlmesh.transport.carrier import Session
+from rlmesh.transport.failures import brief
 from rlmesh.transport.frame_wire import Layouts, marks_of, pieces, views
 from rlmesh.transport.frames import (
     HEAD,
@@ -103,7 +104,7 @@ class FrameCarrier:
                 f"a message is larger than max ({error.size} vs. {self._end.limit})",
             )
         except (Garbled, ProtocolException) as error:
-            self._refuse(session, "INVALID_ARGUMENT", str(error))
+            self._refuse(session, "INVALID_ARGUMENT", brief(str(error)))
         except Exception:
             log.exception("a connection of session %s failed", session.id)
             session.end("its carrier failed")

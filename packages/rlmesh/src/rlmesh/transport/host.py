@@ -22,6 +22,7 @@ from rlmesh.transport.access import Access
 from rlmesh.transport.addresses import Address
 from rlmesh.transport.binding import bind
 from rlmesh.transport.carrier import Registry, Session
+from rlmesh.transport.failures import brief
 from rlmesh.transport.frame_host import FrameHost
 from rlmesh.transport.gate import Gate
 from rlmesh.transport.grpc_carrier import GrpcCarrier
@@ -215,7 +216,7 @@ class Host:
             if session is not None:
                 yield from carrier.inline(session, lambda: self._stopping)
         except ProtocolException as error:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, brief(str(error)))
         except SessionBusy as error:
             context.abort(_BUSY.get(error.code, FAILED_PRECONDITION), error.message)
         except SessionClosed as error:
@@ -240,7 +241,7 @@ class Host:
         try:
             return answer(request)
         except ProtocolException as error:
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, brief(str(error)))
 
     def _admit(self, context: grpc.ServicerContext) -> None:
         if self._stopping:
