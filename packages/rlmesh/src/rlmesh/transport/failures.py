@@ -103,15 +103,7 @@ def refusal_of(
             f"{where} is not offered: {details}", hint="Is this an rlmesh environment server?"
         )
     if code == "CANCELLED":
-        if not joined:
-            return ServerUnreachable(
-                f"{where}: the server turned the call away: {details}",
-                address=text,
-                hint="It has too much to do; pass wait_for_server_seconds= to try again.",
-            )
-        return SessionClosed(
-            f"{where}: the session was ended by the server", address=text, hint="Dial it again."
-        )
+        return _cancelled(where, text, details, joined=joined)
     if code == "INVALID_ARGUMENT":
         return ProtocolException(f"{where} was not understood: {details}")
     if joined and (end := SESSION_ENDS.get(code)) is not None:
@@ -155,6 +147,18 @@ def _loss(details: str) -> str:
     if SHUTTING_DOWN in details:
         return SERVER_GONE
     return SERVER_GONE if any(sign in details for sign in NOBODY_THERE) else CONNECTION_LOST
+
+
+def _cancelled(where: str, address: str, details: str, *, joined: bool) -> Error:
+    if joined:
+        return SessionClosed(
+            f"{where}: the session was ended by the server", address=address, hint="Dial it again."
+        )
+    return ServerUnreachable(
+        f"{where}: the server turned the call away: {details}",
+        address=address,
+        hint="It has too much to do; pass wait_for_server_seconds= to try again.",
+    )
 
 
 def _exhausted(where: str, address: str, details: str) -> Error:
