@@ -251,3 +251,38 @@ def test_what_is_no_flag_is_still_refused(serve: Serve, flag: Any) -> None:
         client.reset()
         with pytest.raises(EnvironmentException, match="terminated must be a bool"):
             client.step(client.action_space.sample())
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_a_model_of_a_framework_is_run_on_a_served_environment(
+    serve: Serve, framework: str
+) -> None:
+    env = Mirror()
+    seen: list[Any] = []
+
+    def policy(observation: Any) -> Any:
+        seen.append(observation)
+        return {"box": observation["box"] + 1, "both": observation["both"]}
+
+    model = MODULES[framework].Model(policy)
+    result = rlmesh.run(model, serve(env).address, seeds=[3])
+
+    assert (result.total_steps, result.mean_reward) == (2, 3.0)
+    assert {type(part) for value in seen for part in (value["box"], *value["both"])} == {
+        type(LISTS[framework]([1.0]))
+    }
+    assert [action["box"].tolist() for action in env.actions] == [[1, 1.5], [2, 2.5]]
+
+
+def test_a_session_gives_a_model_its_framework_s_arrays_too(serve: Serve) -> None:
+    kinds: list[Any] = []
+
+    def policy(observation: Any) -> Any:
+        kinds.append(type(observation["box"]))
+        return observation
+
+    with rlmesh.session(rlmesh.torch.Model(policy), serve(Mirror()).address) as session:
+        observation, _ = session.reset()
+        session.step(session.predict(observation))
+
+    assert kinds == [torch.Tensor]
