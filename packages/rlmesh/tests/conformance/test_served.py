@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import gymnasium as gym
 import pytest
 from gymnasium.vector import SyncVectorEnv
-from rlcore import Endpoint, Error, ServerUnreachable, SessionBusy
+from rlcore import AccessDenied, Endpoint, Error, ServerUnreachable, SessionBusy
 from rlmesh import EnvServer, RemoteEnv, ServeOptions
 from rlmesh.codec import compile_codec
 from rlmesh.conformance import Report, Verdict
@@ -67,7 +67,7 @@ def test_a_contract_that_changes_between_dials_fails_digest_stable(
     with EnvServer(cartpole) as one, EnvServer(later) as other:
         servers = itertools.chain([one], itertools.repeat(other))
 
-        def dial(address: object, **options: float) -> Env:
+        def dial(address: object, **options: Any) -> Env:
             return really_dial(next(servers).address, **options)
 
         monkeypatch.setattr("rlmesh.conformance.dialling.dial", dial)
@@ -185,3 +185,12 @@ def test_served_lanes_of_a_factory_conform_side_by_side(quick: Quick) -> None:
 
     assert report.conforms(), "\n".join(map(str, report.failed))
     assert report["threads"].verdict is Verdict.PASSED
+
+
+def test_a_server_that_asks_for_a_token_is_shown_one(quick: Quick) -> None:
+    with EnvServer(cartpole, token="open sesame") as server:
+        with pytest.raises(AccessDenied):
+            quick(server.address)
+        report = quick(server.address, connect={"token": "open sesame"})
+
+    assert report.conforms(), "\n".join(map(str, report.failed))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rlcore import ConfigurationError, Error
 
-from rlmesh.cli.look import AddParser, add_wait, positive_seconds
+from rlmesh.cli.look import AddParser, add_tls, add_wait, positive_seconds
 from rlmesh.cli.play import check_writable, seeds_in, unwritable
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def add_check(add: AddParser) -> None:
         "--timeout", type=positive_seconds, default=30.0, help="seconds that one call may take (30)"
     )
     add_wait(parser)
+    add_tls(parser)
     parser.add_argument("--only", action="append", default=[], help="checks to perform: NAME[,…]")
     parser.add_argument("--skip", action="append", default=[], help="checks to leave out: NAME[,…]")
     parser.add_argument("--strict", action="store_true", help="what is noted counts as failed")
@@ -90,6 +91,7 @@ def check_command(options: argparse.Namespace) -> int:
 
 
 def _check(target: str, options: argparse.Namespace, only: list[str], skip: list[str]) -> "Report":
+    from rlmesh.client.options import ConnectOptions
     from rlmesh.conformance import check
     from rlmesh.conformance.run import SEEDS
 
@@ -108,7 +110,7 @@ def _check(target: str, options: argparse.Namespace, only: list[str], skip: list
             timeout=options.timeout,
             only=only,
             skip=skip,
-            wait_for_server_seconds=options.wait,
+            connect=ConnectOptions(wait_for_server_seconds=options.wait, tls=options.tls),
             on_glance=still_here if watched else lambda: None,
         )
     finally:

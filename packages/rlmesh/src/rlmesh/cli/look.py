@@ -43,6 +43,15 @@ def add_wait(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_tls(parser: argparse.ArgumentParser) -> None:
+    """Add `--tls`."""
+    parser.add_argument(
+        "--tls",
+        help="whom to trust: the fingerprint that the server prints, the file of a CA, or 'system' "
+        "(RLMESH_TLS); RLMESH_TOKEN is the token",
+    )
+
+
 def version(options: argparse.Namespace) -> int:
     """Print the versions of what shapes a run."""
     from rlmesh.runs.provenance import package_versions
@@ -99,11 +108,7 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=positive_seconds, default=10.0, help="seconds to connect (10)"
     )
     add_wait(parser)
-    parser.add_argument(
-        "--tls",
-        help="whom to trust: the fingerprint that the server prints, the file of a CA, or 'system' "
-        "(RLMESH_TLS); RLMESH_TOKEN is the token",
-    )
+    add_tls(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

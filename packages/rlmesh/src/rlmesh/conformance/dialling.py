@@ -10,18 +10,17 @@ from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
 QUEUE_SECONDS = 2.0
 
 
-def dial(address: object, *, seconds: float, dial_seconds: float, wait: float) -> Env:
+def dial(address: object, *, seconds: float, connect: ConnectOptions) -> Env:
     """Return a client with NumPy values, of all lanes where several are served.
 
     Raises:
         Error: nothing answers there, or something else than a served environment does.
     """
-    options = ConnectOptions(
-        connect_timeout_seconds=dial_seconds,
-        request_timeout_seconds=seconds,
-        wait_for_server_seconds=wait,
-        queue_timeout_seconds=min(QUEUE_SECONDS, seconds / 2),
-    )
+    options: ConnectOptions = {
+        "queue_timeout_seconds": min(QUEUE_SECONDS, seconds / 2),
+        **connect,
+        "request_timeout_seconds": seconds,
+    }
     # Only the handshake tells how many lanes there are; a client of lanes takes any number.
     lanes = RemoteVectorEnv(address, **options)
     if lanes.num_envs > 1:

@@ -9,6 +9,7 @@ from typing import Final
 
 from rlcore import ConfigurationError
 
+from rlmesh.client.options import ConnectOptions
 from rlmesh.conformance.catalogue import CHECKS, Check, selected
 from rlmesh.conformance.evidence import Evidence, Unseen
 from rlmesh.conformance.subject import subject_of
@@ -28,7 +29,7 @@ def check(
     timeout: float = TIMEOUT,
     only: Iterable[str] = (),
     skip: Iterable[str] = (),
-    wait_for_server_seconds: float = 0.0,
+    connect: ConnectOptions | None = None,
     on_glance: Callable[[], None] = lambda: None,
 ) -> Report:
     """Check whether an environment keeps the promises of the Gymnasium interface.
@@ -45,7 +46,8 @@ def check(
         timeout: how many seconds one call may take; what takes longer fails `in_time`.
         only: the names of the checks to perform; empty: all.
         skip: the names of checks to leave out.
-        wait_for_server_seconds: how long to wait for a served environment to come up.
+        connect: how a served environment is reached, as `RemoteEnv` takes it: `token`, `tls`,
+            `lane`, `wait_for_server_seconds`.
         on_glance: called several times a second while a call is waited for.
 
     Returns:
@@ -62,7 +64,7 @@ def check(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         evidence = Evidence(
-            subject_of(target, seconds=timeout, wait=wait_for_server_seconds),
+            subject_of(target, seconds=timeout, connect=connect),
             seeds=numbers,
             steps=steps,
             seconds=timeout,

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from rlcore import ConfigurationError, Endpoint
 
+from rlmesh.client.options import CONNECT_SECONDS, ConnectOptions
 from rlmesh.server.environments import make_env
 from rlmesh.server.sources import GYM, PYTHON, load_factory, look_here
 
@@ -17,7 +18,6 @@ Env: TypeAlias = Any  # whatever has reset and step: gymnasium's, or the user's 
 _HOST_AND_PORT = re.compile(r"^\[?[\w.-]*[\w:.-]*\]?:\d+$")
 # A client gives up first, so that its own words about a server that hangs are heard.
 HEAD_START = 0.9
-DIAL_SECONDS = 10.0
 
 
 class NoTarget(ConfigurationError, TypeError):
@@ -59,29 +59,30 @@ class Subject:
         return self._make(kwargs)
 
 
-def subject_of(target: object, *, seconds: float, wait: float = 0.0) -> Subject:
+def subject_of(target: object, *, seconds: float, connect: ConnectOptions | None = None) -> Subject:
     """Return what a target means.
 
     Args:
         target: an address (`tcp://`, `unix://`, `rleaas://`), an `rlcore.Endpoint`, or a server; a
             gymnasium id; `module:attribute`; a factory; or an environment.
         seconds: how long a call on a served environment may take.
-        wait: how long to wait for its server to come up.
+        connect: how its server is reached: a token, whom to trust, how long to wait for it.
 
     Raises:
         ConfigurationError: it means nothing.
         MissingDependencyError: it is a gymnasium id, and gymnasium is not installed.
     """
+    options = connect or ConnectOptions()
     if isinstance(target, Subject):
         return target
     if isinstance(target, str):
-        return _named(target.strip(), seconds, wait)
+        return _named(target.strip(), seconds, options)
     if isinstance(target, Endpoint):
-        return _served(target, str(target.address), seconds, wait)
+        return _served(target, str(target.address), seconds, options)
     if not isinstance(target, type) and _has(target, "reset") and _has(target, "step"):
         return _borrowed(target)
     if isinstance(getattr(target, "address", None), str):
-        return _served(target, str(getattr(target, "address", "")), seconds, wait)
+        return _served(target, str(getattr(target, "address", "")), seconds, options)
     make = getattr(target, "make", None)
     if callable(make) and not isinstance(target, type):
         return _made_by(cast("Callable[[], object]", make), type(target).__name__)
@@ -93,11 +94,11 @@ def subject_of(target: object, *, seconds: float, wait: float = 0.0) -> Subject:
     )
 
 
-def _named(text: str, seconds: float, wait: float) -> Subject:
+def _named(text: str, seconds: float, connect: ConnectOptions) -> Subject:
     if not text:
         raise ConfigurationError("the target is empty", hint="Name an environment.")
     if ("://" in text and not text.startswith((GYM, PYTHON))) or _HOST_AND_PORT.match(text):
-        return _served(text, text, seconds, wait)
+        return _served(text, text, seconds, connect)
     look_here()
     load_factory(text)  # whatever is wrong with the name is said now
 
@@ -107,13 +108,16 @@ def _named(text: str, seconds: float, wait: float) -> Subject:
     return Subject(text, make, source=text)
 
 
-def _served(address: object, name: str, seconds: float, wait: float) -> Subject:
+def _served(address: object, name: str, seconds: float, connect: ConnectOptions) -> Subject:
     def make(kwargs: dict[str, object]) -> Env:
         from rlmesh.conformance.dialling import dial
 
-        return dial(address, seconds=seconds * HEAD_START, dial_seconds=DIAL_SECONDS, wait=wait)
+        return dial(address, seconds=seconds * HEAD_START, connect=connect)
 
-    return Subject(name, make, address=address, patience=wait + DIAL_SECONDS)
+    # A client is dialled twice: what it is, only the handshake tells.
+    patience = 2 * (connect.get("connect_timeout_seconds") or CONNECT_SECONDS)
+    patience += connect.get("wait_for_server_seconds", 0.0)
+    return Subject(name, make, address=address, patience=patience)
 
 
 def _borrowed(env: Env) -> Subject:
