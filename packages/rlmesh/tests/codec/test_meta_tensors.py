@@ -1,9 +1,11 @@
 import time
+from contextlib import suppress
 from datetime import date
 from typing import Any, cast
 
 import numpy as np
 import pytest
+from google.protobuf.message import DecodeError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -166,3 +168,15 @@ def test_any_byte_but_zero_is_true() -> None:
         MetaValue(tensor=MetaTensor(dtype=cast("Any", 1), shape=[3], data=b"\0\1\7"))
     )
     assert decode_meta(message)["a"].tolist() == [False, True, True]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=60), st.data())
+def test_random_bytes_are_metadata_or_an_error_of_ours(noise: bytes, data: st.DataObject) -> None:
+    info = {"a": np.zeros((2, 3), np.float32), "b": [{"c": np.zeros(0, "u1")}, "text", 1.5, None]}
+    whole = encode_meta(info, tensors=True).SerializeToString()
+    at = data.draw(st.integers(0, len(whole)))
+    for content in (noise, whole[:at] + noise[:3] + whole[at + 3 :], whole[:at]):
+        with suppress(DecodeError, ProtocolException):
+            arrived = decode_meta(MetaMap.FromString(content))
+            assert encode_meta_lenient(arrived, tensors=True)[1] == []
