@@ -65,6 +65,7 @@ def test_where_nothing_can_be_out_of_range_there_is_nothing_to_check(space: Spac
     ("space", "value", "detail"),
     [
         (Box(-1, 1, (4,)), [0, 3, 0, 0], "holds 3.0 at [1], outside -1.0 to 1.0"),
+        (Box(-0.1, 0.1, (1,)), [1.8], "holds 1.8 at [0], outside -0.1 to 0.1"),
         (Box(-1, 1, ()), -2, "holds -2.0, outside -1.0 to 1.0"),
         (Box(-1, 1, (1,), "float16"), [np.nan], "holds nan at [0], outside -1.0 to 1.0"),
         (Box(0, 9, (2, 2), "int64"), [[0, 1], [10, 2]], "holds 10 at [1, 0], outside 0 to 9"),

@@ -201,7 +201,8 @@ def _(space: Box, path: str) -> LeafCheck | None:
         lane, at = (int(i) for i in np.argwhere(outside)[0])
         where = f" at {list(map(int, np.unravel_index(at, shape)))}" if shape else ""
         whose = f" in lane {lane}" if len(numbers) > 1 else ""
-        said = f"holds {numbers[lane, at]}{where}{whose}, outside {low[at]} to {high[at]}"
+        # As text, since formatting would widen a float32 to digits that it does not have.
+        said = f"holds {numbers[lane, at]!s}{where}{whose}, outside {low[at]!s} to {high[at]!s}"
         return RangeFault(path, said)
 
     uniform = space.uniform_bounds
