@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Generator
 from concurrent import futures
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import grpc
 import pytest
@@ -17,11 +17,14 @@ from rlcore import (
     CallTimeout,
     ConfigurationError,
     Endpoint,
+    RLMeshException,
     ServerUnreachable,
     TlsError,
 )
+from rlmesh.client import lanes
 from rlmesh.numpy import RemoteEnv
 from rlmesh.server.env_server import EnvServer
+from rlmesh.transport import frame_dial
 from rlmesh.transport.tls import ClientTls, ServerTls
 
 Serve = Callable[..., EnvServer]
@@ -187,6 +190,41 @@ def test_only_clients_with_a_certificate_of_the_ca_come_in(
     )
     assert error.code == "client_certificate"
     assert stranger.fingerprint in str(error)
+
+
+@pytest.mark.parametrize("lane", ["grpc", "tcp", "local"])
+def test_every_lane_has_the_same_trust(
+    serve: Serve, scripted: Any, issue: Issue, lane: str
+) -> None:
+    ca = issue(ca=True)
+    leaf, mine = issue("127.0.0.1", by=ca), issue("me", by=ca)
+    server = serve(scripted(), tls=(leaf.cert, leaf.key, ca.cert), token="open sesame")
+    files = {"cert": mine.cert, "key": mine.key}
+    for trust in (
+        ClientTls.from_files(ca=ca.cert, **files),
+        ClientTls.from_files(fingerprint=leaf.fingerprint, **files),
+    ):
+        env = RemoteEnv(server.address, tls=trust, token="open sesame", lane=cast("Any", lane))
+        with env:
+            env.reset()
+            assert env.step(0)[0][0] == 1
+
+
+def test_the_second_port_lets_nobody_in_without_a_certificate(
+    serve: Serve, scripted: Any, issue: Issue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ca = issue(ca=True)
+    leaf, mine = issue("127.0.0.1", by=ca), issue("me", by=ca)
+    server = serve(scripted(), tls=(leaf.cert, leaf.key, ca.cert))
+    known = ClientTls.from_files(ca=ca.cert, cert=mine.cert, key=mine.key)
+    real = frame_dial.reach
+
+    def without(*arguments: Any, **options: Any) -> Any:
+        return real(*arguments, **(options | {"tls": ClientTls.from_files(ca=ca.cert)}))
+
+    monkeypatch.setattr(lanes, "reach", without)
+    with RemoteEnv(server.address, tls=known, lane="tcp") as env, pytest.raises(RLMeshException):
+        env.reset()
 
 
 def test_a_token_is_still_asked_for_under_tls(serve: Serve, scripted: Any) -> None:
