@@ -167,7 +167,9 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
         epilog="RLMESH_TOKEN is what clients must show; RLMESH_TOKEN_KEY checks signed tokens. "
         "RLMESH_SERVE_TLS, RLMESH_SERVE_TLS_KEY and RLMESH_SERVE_TLS_CLIENT_CA stand in for --tls. "
         "RLMESH_ADDRESS, RLMESH_PORT, RLMESH_MAKE_KWARGS, RLMESH_NUM_ENVS, "
-        "RLMESH_VECTORIZATION_MODE, RLMESH_FRAMEWORK and RLMESH_DEVICE stand in for the options.",
+        "RLMESH_VECTORIZATION_MODE, RLMESH_FRAMEWORK and RLMESH_DEVICE stand in for the options. "
+        "RLMESH_VALIDATION_POLICY says what happens to values out of range: warn (once, in the "
+        "info), strict (they are refused) or off.",
     )
     parser.add_argument(
         "source", nargs="?", help="a gymnasium id (CartPole-v1, gym://CartPole-v1) or module:attr"
