@@ -1,4 +1,7 @@
-"""rlmesh as a plug-in of the stepping benchmark in `../shared/bench`.
+"""rlmesh as a plug-in of the stepping benchmark in `../shared/bench`, by the lane it takes itself.
+
+On one machine that is the local lane, whichever address is dialled; `bench_plugin_lane.py` takes
+the second TCP port, and `bench_plugin_grpc.py` takes gRPC.
 
 python bench.py --plugin packages/rlmesh/benchmarks/bench_plugin.py:tcp,unix \
     --plugin-python .venv/bin/python --peers rlmesh-tcp,rlmesh-unix --envs noop,cartpole,image
@@ -12,6 +15,7 @@ from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
 from rlmesh.server.env_server import EnvServer
 
 if TYPE_CHECKING:
+    from rlmesh.client.lanes import LaneChoice
 
     def make_env(name: str) -> Any:
         """Return an environment; the benchmark's own module has it."""
@@ -28,6 +32,9 @@ def serve(env_name: str, address: str) -> None:
     EnvServer(make_env(env_name), address).serve()
 
 
-def connect(address: str, env_name: str) -> RemoteEnv | RemoteVectorEnv:
+def connect(
+    address: str, env_name: str, *, lane: LaneChoice = "auto"
+) -> RemoteEnv | RemoteVectorEnv:
     """Return a client of the served environment."""
-    return RemoteVectorEnv(address) if is_vector(env_name) else RemoteEnv(address)
+    kind = RemoteVectorEnv if is_vector(env_name) else RemoteEnv
+    return kind(address, lane=lane)
