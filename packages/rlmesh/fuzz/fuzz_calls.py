@@ -367,6 +367,8 @@ def damaged_join(target: Target, chance: random.Random) -> str:
 
 def deep_join(target: Target, chance: random.Random) -> str:
     outcome = converse(target, [deep_options(chance.choice((101, 10_000)))])
+    if outcome == "RESOURCE_EXHAUSTED":
+        raise TurnedAway("all sessions are taken")
     if outcome != "INVALID_ARGUMENT":
         raise Unclean(f"options nested without end were {outcome}")
     return outcome
@@ -379,6 +381,8 @@ def wordy_join(target: Target, chance: random.Random) -> str:
     odd.tensor.dtype = spaces_pb2.DATA_TYPE_UINT8
     odd.tensor.shape.extend([1] * chance.choice((100, 100_000)))
     outcome = converse(target, [env_pb2.JoinRequest(reset=reset).SerializeToString()])
+    if outcome == "RESOURCE_EXHAUSTED":
+        raise TurnedAway("all sessions are taken")
     if outcome != "INVALID_ARGUMENT":
         raise Unclean(f"an array of many dimensions was {outcome}")
     return outcome

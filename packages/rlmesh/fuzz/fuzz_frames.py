@@ -160,7 +160,8 @@ def odd_opening(target: Target, chance: random.Random) -> str:
         damaged(opening(offer, {}), chance),
     )
     with connected(target, offer, chance) as connection:
-        connection.sendall(chance.choice(words))
+        with contextlib.suppress(ConnectionError):
+            connection.sendall(chance.choice(words))
         return hear(connection)
 
 
@@ -184,11 +185,16 @@ def admitted(target: Target, chance: random.Random) -> Generator[socket.socket]:
     """Open a session as a good client does."""
     offer = offer_of(target)
     with connected(target, offer, chance) as connection:
-        connection.sendall(opening(offer, {}, memory=False))
+        try:
+            connection.sendall(opening(offer, {}, memory=False))
+        except ConnectionError as error:
+            raise TurnedAway(str(error)) from error
         for wanted in (WELCOME, ADMITTED):
             kind, body = _frame(connection)
             while kind == NOTICE:
                 kind, body = _frame(connection)
+            if kind == REFUSED and json.loads(body)["code"] == "RESOURCE_EXHAUSTED":
+                raise TurnedAway("all sessions are taken")
             if kind != wanted:
                 raise Unclean(f"a good opening was answered with {kind:#x}: {body[:200]!r}")
         yield connection
@@ -202,7 +208,10 @@ def _frame(connection: socket.socket) -> tuple[int, bytes]:
 def _exactly(connection: socket.socket, size: int) -> bytes:
     data = bytearray()
     while len(data) < size:
-        piece = connection.recv(size - len(data))
+        try:
+            piece = connection.recv(size - len(data))
+        except ConnectionResetError:
+            piece = b""
         if not piece and not data:
             raise TurnedAway("the server hung up, perhaps as too many strangers are there")
         if not piece:
@@ -310,8 +319,13 @@ def uninvited(target: Target, chance: random.Random) -> str:
     if guess.get("authorization") == target.token and secret == offer.secret.reveal():
         guess = {}
     with connected(target, offer, chance) as connection:
-        connection.sendall(note({"secret": secret, "headers": guess}))
+        try:
+            connection.sendall(note({"secret": secret, "headers": guess}))
+        except ConnectionError as error:
+            raise TurnedAway(str(error)) from error
         outcome = hear(connection)
+    if outcome == "hung up":
+        raise TurnedAway("too many strangers are there")
     if outcome not in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
         raise Unclean(f"a stranger at the lane was {outcome}")
     return outcome
