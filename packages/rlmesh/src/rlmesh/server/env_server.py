@@ -20,6 +20,7 @@ from rlcore.log import logger
 from rlmesh.server.environments import Environments, environments_of
 from rlmesh.server.framework import action_backend
 from rlmesh.server.isolation import Isolated
+from rlmesh.server.metrics import MetricsEndpoint
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.protection import TlsOption, access_for, require_protection, tls_for
 from rlmesh.server.recipes import Recipe
@@ -74,6 +75,8 @@ class EnvServer:
         tls: `"auto"` for a certificate made for this server, which clients pin; (cert, key) or
             (cert, key, client CA) files; or a `ServerTls`; by default what RLMESH_SERVE_TLS says.
         allow_insecure: whether other machines may reach it without a token and without TLS.
+        metrics_port: a port on the loopback interface where Prometheus can scrape what the server
+            is doing; 0: a free one; None: nowhere.
 
     Raises:
         AddressError: the address cannot be understood.
@@ -105,6 +108,7 @@ class EnvServer:
         token_subject: str | None = None,
         tls: TlsOption = None,
         allow_insecure: bool = False,
+        metrics_port: int | None = None,
     ) -> None:
         place = parse_bind(address, host=host, port=port, path=path, transport=transport)
         access = access_for(token, token_key, token_subject)
@@ -135,7 +139,10 @@ class EnvServer:
         self._stopped = threading.Event()
         self._started = False
         self._stopping = False
+        self._metrics: MetricsEndpoint | None = None
         try:
+            if metrics_port is not None:
+                self._metrics = MetricsEndpoint(self._service.registry, port=metrics_port)
             self._host = Host(
                 place,
                 self._service,
@@ -145,8 +152,10 @@ class EnvServer:
                 lane_port=self._options.lane_port if self._options.lanes else None,
                 answer_bytes=self._service.answer_bytes,
                 tls=self._tls,
+                inspect=self._service.inspection.status if self._options.inspectable else None,
             )
         except BaseException:
+            self._stop_metrics()
             self._environments.close()
             raise
         self._service.offer = self._host.offer
@@ -161,6 +170,11 @@ class EnvServer:
     def tls_fingerprint(self) -> str | None:
         """What clients pin (`tls=`), or None without TLS."""
         return None if self._tls is None else self._tls.fingerprint
+
+    @property
+    def metrics_address(self) -> str | None:
+        """Where Prometheus scrapes, or None without `metrics_port`."""
+        return None if self._metrics is None else self._metrics.address
 
     @property
     def env_contract(self) -> EnvContract:
@@ -187,6 +201,8 @@ class EnvServer:
                 )
             self._started = True
         self._host.start()
+        if self._metrics is not None:
+            self._metrics.start()
         if self._options.idle_timeout_seconds is not None:
             threading.Thread(
                 target=self._stop_when_idle,
@@ -237,7 +253,21 @@ class EnvServer:
         try:
             self._drain()
         finally:
+            self._stop_metrics()
             self._stopped.set()
+
+    def inspect(self) -> dict[str, object]:
+        """Return what the server is doing, as plain data.
+
+        `environment`, `digest` and `version` say what is served; `uptime_seconds` how long.
+        `private_sessions` says whether each session has an environment of its own, `places` how
+        many sessions there may be at once, `places_taken` how many are taken, `waiting` how many
+        clients queue for one, and `lease_seconds` how long a session outlives its client.
+        `sessions` is a list of what each session is and has done; `total` is what all have done,
+        those included that have ended: requests, steps, episodes, faults by code, latencies in
+        seconds and bytes by carrier.
+        """
+        return self._service.inspection.status()
 
     def __enter__(self) -> Self:
         if not self._started:
@@ -260,6 +290,10 @@ class EnvServer:
             self.shutdown()
         except (CallTimeout, EnvironmentException):
             log.exception("the server at %s did not shut down in good order", self.address)
+
+    def _stop_metrics(self) -> None:
+        if self._metrics is not None:
+            self._metrics.stop()
 
     def _may_be_stopped(self) -> bool:
         said = (variable(REMOTE_SHUTDOWN_VARIABLE) or "").lower()

@@ -11,6 +11,7 @@ from rlcore.log import logger
 
 from rlmesh.codec import NUMPY, compile_codec
 from rlmesh.protocol.handshake import (
+    INSPECT,
     LANES,
     MORE_SPACES,
     PRIVATE_SESSIONS,
@@ -25,6 +26,7 @@ from rlmesh.protocol.handshake import (
 from rlmesh.protocol.offers import LaneOffer
 from rlmesh.protocol.this_peer import this_peer
 from rlmesh.server.environments import Environments
+from rlmesh.server.inspection import Inspection
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.sessions import Registry, Session
 from rlmesh.spaces import needs_more_spaces
@@ -56,6 +58,7 @@ class EnvService:
             places=options.max_sessions if environments.private else 1,
             lease_seconds=options.lease_seconds,
         )
+        self.inspection = Inspection(self.registry)
         self._options = options
         self._may_be_stopped = may_be_stopped
         self._stop = stop
@@ -74,6 +77,7 @@ class EnvService:
             RESUME: YES,
             QUEUE: YES,
             **({PRIVATE_SESSIONS: YES} if self._environments.private else {}),
+            **({INSPECT: YES} if self._options.inspectable else {}),
         }
 
     @property

@@ -80,10 +80,14 @@ class Session:
         elif isinstance(answer, Refused):
             statistics.note_fault(FaultCode(answer.fault.code).name.lower())
         statistics.last_request = self._conversation.last_request
+        if over:
+            # Not before: what the last request was and ended in belongs to what is left of it.
+            self._sessions.forget(self)
         return answer, over
 
     def too_large(self, operation: str, size: int, limit: int, /) -> Answer:
         """End the session; return what is said instead of an answer that is too large."""
+        self.statistics.note_fault("internal")
         answer = self._conversation.too_large(operation, size, limit)
         self.over = True
         self._kept = answer, True
@@ -220,7 +224,8 @@ class Session:
 
     def _gave_back(self, _: Conversation) -> None:
         self._ticket.leave()
-        self._sessions.forget(self)
+        if not self.busy:
+            self._sessions.forget(self)
 
 
 class LastWords:

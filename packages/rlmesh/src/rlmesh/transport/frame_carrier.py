@@ -79,7 +79,6 @@ class FrameCarrier:
         self._stopping = stopping
         self._client = client
         self._on_release = on_release
-        self.traffic = Traffic()
         self._sending = False
         self._requests, self._answers = Layouts(), Layouts()
         self._lanes: tuple[int, ...] = ()
@@ -148,7 +147,6 @@ class FrameCarrier:
                 raise Broken("the client has gone")
             frame = end.finish(self._view, got)
             traffic.received += len(frame.view)
-            self.traffic.received += len(frame.view)
             if frame.kind == STEP:
                 request = self._step(frame)
             elif frame.kind == MESSAGE:
@@ -222,11 +220,9 @@ class FrameCarrier:
         self._sending = True
         if flags:
             self._end.send((head, layout.table, tail), size)
-            self.traffic.shared += layout.size
         else:
             self._end.send(pieces(head, layout, leaves, tail), size)
         self._sending = False
-        self.traffic.sent += size
         return over
 
     def _answer(
@@ -253,7 +249,6 @@ class FrameCarrier:
         self._sending = True
         self._end.send(parts, size)
         self._sending = False
-        self.traffic.sent += size
         return over
 
     def _too_large(self, session: Session, operation: str, number: int, size: int) -> bool:
@@ -262,7 +257,6 @@ class FrameCarrier:
         head = HEAD.pack(len(data), MESSAGE, number, 0, 0, 0, 0)
         self.traffic.sent += HEAD_SIZE + len(data)
         self._end.send((head, data), HEAD_SIZE + len(data))
-        self.traffic.sent += HEAD_SIZE + len(data)
         return True
 
     def _refuse(self, session: Session, code: str, details: str) -> None:

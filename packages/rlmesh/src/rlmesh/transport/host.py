@@ -29,6 +29,7 @@ from rlmesh.transport.grpc_carrier import GrpcCarrier
 from rlmesh.transport.health import Health
 from rlmesh.transport.limits import LONGEST_QUEUE, keepalive_options, message_options
 from rlmesh.transport.methods import ENV_SERVICE
+from rlmesh.transport.ops import Status, ops_handler
 from rlmesh.transport.server_wire import write_notice
 from rlmesh.transport.tls import ServerTls
 
@@ -105,6 +106,7 @@ class Host:
         lane_port: int | None = None,
         answer_bytes: int = 0,
         tls: ServerTls | None = None,
+        inspect: Callable[[], Status] | None = None,
     ) -> None:
         self._service = service
         self._health = Health()
@@ -126,6 +128,8 @@ class Host:
             maximum_concurrent_rpcs=2 * max_sessions + LONGEST_QUEUE + SPARE_CALLS,
         )
         self._server.add_generic_rpc_handlers((self._handler(), self._health.handler()))
+        if inspect is not None:
+            self._server.add_generic_rpc_handlers((ops_handler(inspect),))
         self._binding = bind(self._server, address, tls)
         self.address = self._binding.address
         self._lanes: FrameHost | None = None

@@ -9,5 +9,9 @@ SHUTDOWN = f"/{ENV_SERVICE}/Shutdown"
 # Ours: a client says that it will not come back to a session; what it says stands in the headers.
 LEAVE = f"/{ENV_SERVICE}/Leave"
 
+# Ours: what the server is doing.
+OPS_SERVICE = "rlmesh.ops.v1.OpsService"
+INSPECT = f"/{OPS_SERVICE}/Inspect"
+
 HEALTH_SERVICE = "grpc.health.v1.Health"
 HEALTH_CHECK = f"/{HEALTH_SERVICE}/Check"

@@ -25,6 +25,6 @@ class Traffic:
         self.sent += other.sent
         self.shared += other.shared
 
-    def to_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, int]:
         """Return it as plain data."""
         return {"received": self.received, "sent": self.sent, "shared": self.shared}
