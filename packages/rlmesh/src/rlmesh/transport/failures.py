@@ -76,7 +76,7 @@ def refusal_of(
         return AccessDenied(
             f"{where} was refused: {details}",
             address=text,
-            hint="Pass token= or ask for a new one.",
+            hint="Pass token=, set RLMESH_TOKEN, or ask for a new one.",
         )
     if code == "UNAVAILABLE":
         return _unavailable(where, text, details, joined=joined)
