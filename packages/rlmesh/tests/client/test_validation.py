@@ -234,7 +234,7 @@ EXACT: dict[str, Any] = {
         ({"box": rlmesh.Tensor(bytes(2), [2], "int8")}, "$.box"),
         ({"both": (np.int32(1), EXACT["both"][1])}, "$.both[0]"),
         ({"both": (True, EXACT["both"][1])}, "$.both[0]"),
-        ({"both": (1, np.ones(2, np.int8))}, "$.both[1]"),
+        ({"both": (1, np.ones(2, np.bool_))}, "$.both[1]"),
     ],
 )
 def test_strict_dtypes_refuse_every_cast(serve: Serve, change: Any, path: str) -> None:
@@ -256,6 +256,7 @@ def test_strict_dtypes_refuse_every_cast(serve: Serve, change: Any, path: str) -
         {"box": [1.0, 2.0]},
         {"box": rlmesh.Tensor(bytes(8), [2], "float32")},
         {"both": [np.int64(1), torch.ones(2, dtype=torch.uint8)]},
+        {"both": (1, np.ones(2, np.int8))},
     ],
 )
 def test_strict_dtypes_take_what_is_exact(serve: Serve, change: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from rlcore import InvalidValueError
 
-from rlmesh.spaces import Dict, Graph, OneOf, Sequence, Space, Text, Tuple
+from rlmesh.spaces import Dict, Graph, MultiBinary, OneOf, Sequence, Space, Text, Tuple
 from rlmesh.spaces.coerce import invalid
 from rlmesh.values import DTYPES
 
@@ -121,7 +121,8 @@ def _require_leaf(space: Space, value: Any, path: str) -> None:
             raise _inexact(path, f"a Python {name}", space)
         return
     name = str(getattr(given, "name", given)).removeprefix("torch.")
-    if name != space.dtype:
+    # Zeros and ones travel as bytes, but gymnasium has them as signed ones: both are exact.
+    if name != space.dtype and not (isinstance(space, MultiBinary) and name == space.value_dtype):
         raise _inexact(path, f"elements of type {name}", space)
 
 
