@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from rlcore import EnvironmentException, SessionClosed
 from rlmesh.numpy import RemoteEnv
-from rlmesh.server.env_server import EnvServer
-from rlmesh.server.options import ServeOptions
 
-Serve = Callable[..., EnvServer]
+Serve = Callable[..., Any]  # servers, looked into
 CUTS = 100
 
 
-def port_of(server: EnvServer) -> int:
+def port_of(server: Any) -> int:
     return int(server.address.rpartition(":")[2])
 
 
-def lane_port_of(server: EnvServer) -> int:
-    offer = server._service.offer
-    assert offer is not None
-    assert offer.port is not None
-    return offer.port
+def lane_port_of(server: Any) -> int:
+    port: int = server._service.offer.port
+    return port
 
 
 def hash_of(env: Any, steps: int, on_step: Callable[[int], None] = lambda _: None) -> str:
@@ -48,7 +41,7 @@ def hash_of(env: Any, steps: int, on_step: Callable[[int], None] = lambda _: Non
 @pytest.mark.slow
 @pytest.mark.parametrize("lane", ["grpc", "tcp"])
 def test_a_hundred_cuts_in_one_episode_change_nothing(
-    serve: Serve, making: Any, proxy: Any, lane: str
+    serve: Serve, making: Any, proxy: Any, lane: Any
 ) -> None:
     undisturbed, disturbed = making(), making()
     with RemoteEnv(serve(undisturbed), lane="grpc") as env:

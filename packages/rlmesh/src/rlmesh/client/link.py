@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from rlcore import (
     SessionClosed,
 )
 
+from rlmesh.client.arguments import checked_seconds
 from rlmesh.client.dialling import Destination, dial
 from rlmesh.client.reconnect import Patience, Wires
 from rlmesh.client.strict_dtypes import strictly
@@ -173,6 +175,25 @@ class EnvLink:
         finally:
             self._turn.release()
 
+    @contextmanager
+    def with_timeout(self, seconds: float | None) -> Generator[None]:
+        """Let calls within the block take so long, instead of what the client was made with.
+
+        Raises:
+            ConfigurationError: it is no number of seconds.
+        """
+        limit = checked_seconds("with_timeout", seconds)
+        before = self.wires.patience.request_seconds
+        self._be_patient(limit)
+        try:
+            yield
+        finally:
+            self._be_patient(before)
+
+    def _be_patient(self, seconds: float | None) -> None:
+        self.wires.be_patient(seconds)
+        self._timeout_ms = self.wires.patience.timeout_ms
+
     def require_running(self) -> None:
         """Do nothing where a step can be taken.
 
@@ -234,6 +255,8 @@ class EnvLink:
         lane = self.wires.lane
         if lane is not None and lane.is_open:
             return lane
+        if self._lost and not self.wires.patience.reconnects:
+            raise self._was_lost()
         if not self._lost and not self._is_expired():
             try:
                 return self._join()
@@ -332,6 +355,14 @@ class EnvLink:
             f"this client of {address} was made in another process",
             address=address,
             hint="Make a new one after the fork.",
+        )
+
+    def _was_lost(self) -> SessionClosed:
+        address = str(self.wires.dialled.connection.address)
+        return SessionClosed(
+            f"this client of {address} lost its session, and was told not to open another",
+            address=address,
+            hint="Make a new one, or let it (reconnect=True).",
         )
 
     def _is_closed(self) -> SessionClosed:

@@ -35,6 +35,8 @@ class ConnectOptions(TypedDict, total=False):
         wait_for_server_seconds: how long to keep trying while nothing answers; 0 fails at once.
         resume_timeout_seconds: how long a session whose connection broke is tried to be taken up
             again; by default as long as the server keeps it; 0: not at all.
+        reconnect: whether `reset` opens another session, and dials again if need be, after the last
+            one was lost (the default); otherwise it fails from then on.
         queue_timeout_seconds: how long to wait for a session on a server that has none to give;
             by default 60 s where each client has its own environment, and no longer than a client
             that was lost may come back where all share one; 0: not at all.
@@ -61,6 +63,7 @@ class ConnectOptions(TypedDict, total=False):
     wait_for_server_seconds: float
     resume_timeout_seconds: float | None
     queue_timeout_seconds: float | None
+    reconnect: bool
     on_queue_position: Callable[[int], None] | None
     token: str | Secret | None
     credential: Credential | None
@@ -107,6 +110,7 @@ def open_link(
         resume_seconds=_optional("resume_timeout_seconds", options.get("resume_timeout_seconds")),
         queue_seconds=_optional("queue_timeout_seconds", options.get("queue_timeout_seconds")),
         told=options.get("on_queue_position"),
+        reconnects=options.get("reconnect", True),
     )
     return EnvLink(
         replace(destination, many=many),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from rlcore import Deadline, Error, SessionClosed
+from rlcore import Deadline, Error, ServerUnreachable, SessionClosed
 from rlcore.backoff import Backoff
 from rlcore.log import logger
 
@@ -41,12 +41,14 @@ class Patience:
             the session.
         queue_seconds: for a place on the server; None: as the server sees fit.
         told: hears the position in the queue.
+        reconnects: whether `reset` opens another session where the last one was lost.
     """
 
     request_seconds: float | None
     resume_seconds: float | None = None
     queue_seconds: float | None = None
     told: Callable[[int], None] | None = None
+    reconnects: bool = True
 
     @property
     def timeout_ms(self) -> int:
@@ -91,6 +93,12 @@ class Wires:
             self.opening = None
         return lane
 
+    def be_patient(self, seconds: float | None) -> None:
+        """Set how long each reply may take from now on; None: no limit."""
+        self.patience = replace(self.patience, request_seconds=seconds)
+        if self.lane is not None and self.lane.is_open:
+            self.lane.be_patient(seconds)
+
     def again(self, error: SessionClosed, ask: Callable[[Lane], T]) -> T:
         """Ask again what broke off, over a fresh connection to the same session.
 
@@ -110,18 +118,20 @@ class Wires:
         delays = DELAYS.delays()
         log.info("the connection of session %s broke; it is resumed: %s", opening.session_id, error)
         while True:
-            lane = self._redial(comes_back)
             try:
+                lane = self._redial(comes_back)
                 if comes_back.resume:
                     lane.resume()
                 return ask(lane)
-            except SessionClosed as failure:
-                if failure.code == SERVER_GONE:
+            except (SessionClosed, ServerUnreachable) as failure:
+                if isinstance(failure, ServerUnreachable) or failure.code == SERVER_GONE:
                     nobody_there = nobody_there or Deadline.after(NOBODY_THERE_SECONDS)
                 elif failure.code != CONNECTION_LOST:
                     raise
                 if deadline.expired() or (nobody_there is not None and nobody_there.expired()):
-                    raise
+                    raise (
+                        error if isinstance(failure, ServerUnreachable) else failure
+                    ) from failure
             time.sleep(deadline.at_most(next(delays)))
 
     def let_go(self, *, wait: float = 0.0) -> None:

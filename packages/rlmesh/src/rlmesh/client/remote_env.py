@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, NoReturn, Self, SupportsIndex, Unpack
 
@@ -156,6 +157,22 @@ class RemoteEnv:
     def close(self) -> None:
         """Leave; the server goes on. A second call does nothing."""
         self._link.close()
+
+    def with_timeout(self, seconds: float | None) -> AbstractContextManager[None]:
+        """Let calls within a `with` block take so long; None: no limit.
+
+        ```python
+        with env.with_timeout(0.5):
+            env.step(action)
+        ```
+
+        After a `CallTimeout` the episode is over, as nobody knows what became of the step; `reset`
+        starts again in a new session, and the server ends the old one once its step returns.
+
+        Raises:
+            ConfigurationError: it is no number of seconds.
+        """
+        return self._link.with_timeout(seconds)
 
     def shutdown(self, reason: str = "owner shutdown") -> bool:
         """Ask the server to stop; False when it does not let clients do that."""

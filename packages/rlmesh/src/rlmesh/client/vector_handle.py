@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Literal, NoReturn, Self
 
 from rlcore import EnvironmentIdentity
@@ -68,6 +69,22 @@ class VectorHandle:
     def selected_workflow_edition(self) -> str:
         """The workflow edition that both sides agreed on."""
         return self._link.wires.dialled.edition
+
+    def with_timeout(self, seconds: float | None) -> AbstractContextManager[None]:
+        """Let calls within a `with` block take so long; None: no limit.
+
+        ```python
+        with env.with_timeout(0.5):
+            env.step(action)
+        ```
+
+        After a `CallTimeout` the episode is over, as nobody knows what became of the step; `reset`
+        starts again in a new session, and the server ends the old one once its step returns.
+
+        Raises:
+            ConfigurationError: it is no number of seconds.
+        """
+        return self._link.with_timeout(seconds)
 
     def shutdown(self, reason: str = "owner shutdown") -> bool:
         """Ask the server to stop; False when it does not let clients do that."""

@@ -95,6 +95,11 @@ class FrameLane:
         )
         client_wire.read_configured(_message(reply), name)
 
+    def be_patient(self, seconds: float | None) -> None:
+        """Set how long each reply may take from now on."""
+        self._timeout = seconds
+        self._end.be_patient(seconds)
+
     def resume(self) -> None:
         """Wait until the server has taken the session up again."""
         self._await_admission()

@@ -53,11 +53,7 @@ class GrpcLane:
         self.is_open = True
         self.owns_memory = False
         self.lease_seconds = 0.0
-        if timeout is not None:
-            watched = weakref.ref(self)
-            threading.Thread(
-                target=_watch, args=(watched, self._ended, timeout), daemon=True
-            ).start()
+        self._start_to_watch()
 
     def configure(self, number: int, edition: str) -> None:
         """Wait for the session's turn and pin the workflow edition."""
@@ -69,6 +65,16 @@ class GrpcLane:
             reply = self._next_reply(doing)
         client_wire.read_configured(reply, name)
         self.lease_seconds = lease_told(self._headers())
+
+    def be_patient(self, seconds: float | None) -> None:
+        """Set how long each reply may take from now on."""
+        if seconds == self._timeout or not self.is_open:
+            return
+        # The one that watches sleeps by the old limit.
+        self._ended.set()
+        self._ended = threading.Event()
+        self._timeout = seconds
+        self._start_to_watch()
 
     def resume(self) -> None:
         """Do nothing: whether the server has the session shows in its first reply."""
@@ -190,6 +196,11 @@ class GrpcLane:
             self._timed_out = True
             self._call.cancel()
         return left
+
+    def _start_to_watch(self) -> None:
+        if self._timeout is not None:
+            watching = (weakref.ref(self), self._ended, self._timeout)
+            threading.Thread(target=_watch, args=watching, daemon=True).start()
 
     def _headers(self) -> dict[str, str]:
         # They came before the first reply, so that nothing is waited for here.

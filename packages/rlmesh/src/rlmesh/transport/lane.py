@@ -40,6 +40,10 @@ class Lane(Protocol):
         """Wait for the session's turn and pin the workflow edition; its first request."""
         ...
 
+    def be_patient(self, seconds: float | None) -> None:
+        """Set how long each reply may take from now on; None: no limit."""
+        ...
+
     def resume(self) -> None:
         """Wait until the server has taken the session up again; instead of `configure`."""
         ...

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 # gRPC's own 4 MiB is too little for a batch of camera frames; the published peers take this much.
 MESSAGE_BYTES = 256 * 1024 * 1024
-# A client should have noticed before the server, which keeps a lost session 20 s, forgets it.
 UNCOMPRESSED = 1
+# A client should have noticed before the server, which keeps a lost session 20 s, forgets it.
 KEEPALIVE_SECONDS = 10.0
 # Every client that waits for a session holds a thread; more of them are sent away at once.
 LONGEST_QUEUE = 1024
@@ -29,10 +29,13 @@ def keepalive_options(seconds: float = KEEPALIVE_SECONDS) -> Options:
     Args:
         seconds: how long that may take.
     """
-    half = max(1, int(seconds * 1000 / 2))
+    # A little less, so that it is noticed within that time and not just after.
+    half = max(1, int(seconds * 1000 * 0.45))
     return [
         ("grpc.keepalive_time_ms", half),
         ("grpc.keepalive_timeout_ms", half),
+        # What counts in today's gRPC; the other is for older ones.
+        ("grpc.http2.ping_timeout_ms", half),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         # Published clients ping every 30 s, idle or not, which gRPC would punish as abuse.
