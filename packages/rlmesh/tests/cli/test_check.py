@@ -125,6 +125,19 @@ def test_a_served_environment_is_checked_at_its_address(
         assert "✓ digest_stable" in said
 
 
+def test_a_server_with_tls_and_a_token_is_checked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RLMESH_TOKEN", "open sesame")
+    with EnvServer(gym.make("CartPole-v1"), tls="auto", token="open sesame") as served:
+        trusted = str(served.tls_fingerprint)
+
+        assert main(["check", served.address, "--tls", trusted, "--only", "plays,reward"]) == 0
+        assert main(["check", served.address, "--tls", f"sha256:{'0' * 64}"]) == 2
+
+    assert "✓ reward" in capsys.readouterr().out
+
+
 def test_several_targets_are_checked_and_the_worst_counts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

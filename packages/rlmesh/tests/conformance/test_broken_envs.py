@@ -380,7 +380,7 @@ def test_a_call_that_hangs_fails_in_time_and_is_named(
             self.wait("render")
             return super().render()
 
-    report = quick(Env, timeout=0.4)
+    report = quick(Env, timeout=1.0)
 
     assert [finding.name for finding in report.failed] == ["in_time"]
     said = {"make": "making the environment", "reset": "reset(seed=0)", "step": "step 4 after"}

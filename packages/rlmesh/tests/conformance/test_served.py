@@ -111,7 +111,7 @@ def test_a_served_environment_that_hangs_fails_in_time(quick: Quick, gate: threa
             return super().step(action)
 
     with EnvServer(lambda: Env(cartpole())) as server:
-        report = quick(server.address, timeout=1.0)
+        report = quick(server.address, timeout=4.0)
         gate.set()
 
     assert [finding.name for finding in report.failed] == ["in_time"]
@@ -150,7 +150,7 @@ def test_a_server_that_lets_nobody_in_is_an_error_and_no_finding(quick: Quick) -
 
 def test_a_full_server_lets_one_client_of_the_check_in(quick: Quick) -> None:
     with EnvServer(cartpole, options=ServeOptions(max_sessions=1)) as server:
-        report = quick(server.address, timeout=1.0)
+        report = quick(server.address, timeout=4.0)
 
     assert report.conforms(), "\n".join(map(str, report.failed))
     assert report["threads"].verdict is Verdict.SKIPPED

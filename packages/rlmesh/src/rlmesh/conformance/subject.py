@@ -83,9 +83,12 @@ def subject_of(target: object, *, seconds: float, connect: ConnectOptions | None
         return _borrowed(target)
     if isinstance(getattr(target, "address", None), str):
         return _served(target, str(getattr(target, "address", "")), seconds, options)
-    make = getattr(target, "make", None)
-    if callable(make) and not isinstance(target, type):
-        return _made_by(cast("Callable[[], object]", make), type(target).__name__)
+    maker = target
+    if isinstance(target, type) and _has(target, "make") and not _has(target, "step"):
+        maker = cast("Callable[[], object]", target)()
+    make = getattr(maker, "make", None)
+    if callable(make) and not isinstance(maker, type):
+        return _made_by(cast("Callable[[], object]", make), type(maker).__name__)
     if callable(target):
         return _made_by(cast("Callable[[], object]", target), _name_of(target))
     raise NoTarget(
