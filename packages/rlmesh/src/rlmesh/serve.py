@@ -53,6 +53,7 @@ class Command:
     tls_key: str | None
     tls_client_ca: str | None
     allow_insecure: bool
+    metrics_port: int | None
     ready_fd: int | None
     exit_with_parent: bool
 
@@ -131,6 +132,7 @@ def serve(command: Command) -> int:
         token_key=command.token_key,
         tls=_tls(command),
         allow_insecure=command.allow_insecure,
+        metrics_port=command.metrics_port,
     )
     stop = threading.Event()
     received: list[int] = []
@@ -149,6 +151,9 @@ def serve(command: Command) -> int:
     sys.stdout.flush()
     if server.tls_fingerprint is not None:
         sys.stdout.write(f"tls fingerprint {server.tls_fingerprint}\n")
+        sys.stdout.flush()
+    if server.metrics_address is not None:
+        sys.stdout.write(f"metrics at {server.metrics_address}\n")
         sys.stdout.flush()
     if command.ready_fd is not None:
         _announce(command.ready_fd, server.address, server.tls_fingerprint)
@@ -217,6 +222,14 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
         default=0,
         help="the second port, at which clients step faster than over gRPC (a free one)",
     )
+    parser.add_argument(
+        "--metrics-port",
+        type=int,
+        help="a port on 127.0.0.1 where Prometheus can scrape (nowhere; 0: a free one)",
+    )
+    parser.add_argument(
+        "--no-inspect", action="store_true", help="do not let clients see the sessions of others"
+    )
     parser.add_argument("--idle-timeout", type=float, help="stop after so many idle seconds")
     parser.add_argument(
         "--drain-timeout", type=float, help="how long a stop waits for running steps (5 s)"
@@ -268,6 +281,7 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
             workflow_edition=arguments.workflow_edition,
             lanes=not arguments.no_lanes,
             lane_port=arguments.lane_port,
+            inspectable=not arguments.no_inspect,
         )
     except ConfigurationError as error:
         raise Misuse(error.message, hint=error.hint) from error
@@ -286,6 +300,7 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         tls_key=arguments.tls_key,
         tls_client_ca=arguments.tls_client_ca,
         allow_insecure=arguments.allow_insecure,
+        metrics_port=arguments.metrics_port,
         ready_fd=arguments.ready_fd,
         exit_with_parent=arguments.exit_with_parent,
     )

@@ -37,6 +37,7 @@ def test_inspect_prints_the_contract(server: EnvServer, capsys: pytest.CaptureFi
     assert main(["inspect", server.address, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said.pop("digest") == server.env_contract.digest
+    assert said.pop("server")["environment"] == "CartPole-v1"
     assert said == server.env_contract.to_dict()
 
     assert main(["inspect", server.address]) == 0

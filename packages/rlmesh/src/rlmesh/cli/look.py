@@ -1,4 +1,4 @@
-"""`rlmesh version | ping | inspect`: what is here, and what is there."""
+"""`rlmesh version | ping`: what is here, and whether something is there."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rlmesh.client.remote_env import RemoteEnv
+    from rlmesh.client.visit import Visit
 
 AddParser = Callable[..., argparse.ArgumentParser]
 """`add_parser` of the command tree."""
@@ -25,15 +25,8 @@ def add_version(add: AddParser) -> None:
 def add_ping(add: AddParser) -> None:
     """Add `rlmesh ping`."""
     parser = add("ping", help="shake hands with a served environment")
-    _add_address(parser)
+    add_address(parser)
     parser.set_defaults(command=ping)
-
-
-def add_inspect(add: AddParser) -> None:
-    """Add `rlmesh inspect`."""
-    parser = add("inspect", help="print the contract of a served environment")
-    _add_address(parser)
-    parser.set_defaults(command=inspect)
 
 
 def add_wait(parser: argparse.ArgumentParser) -> None:
@@ -77,30 +70,8 @@ def ping(options: argparse.Namespace) -> int:
     return 0
 
 
-def inspect(options: argparse.Namespace) -> int:
-    """Print what the server says about its environment."""
-    env, _ = _dial(options)
-    with closing(env):
-        contract = env.env_contract
-        if options.json:
-            print(json.dumps({**contract.to_dict(), "digest": contract.digest}, default=str))
-            return 0
-        rows = {
-            "environment": env.identity,
-            "address": env.address,
-            "observation": contract.observation_space,
-            "action": contract.action_space,
-            "render mode": contract.render_mode,
-            "environments": contract.num_envs,
-            "digest": contract.digest,
-            **{f"metadata {key}": value for key, value in (contract.metadata or {}).items()},
-        }
-        width = max(map(len, rows))
-        print("\n".join(f"{name.ljust(width)}  {value}" for name, value in rows.items()))
-    return 0
-
-
-def _add_address(parser: argparse.ArgumentParser) -> None:
+def add_address(parser: argparse.ArgumentParser) -> None:
+    """Add the address of a server, and how to reach it."""
     parser.add_argument(
         "address", help="tcp://HOST:PORT, HOST:PORT, unix://PATH, or rleaas://NAME[@VERSION]"
     )
@@ -112,18 +83,18 @@ def _add_address(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _dial(options: argparse.Namespace) -> "tuple[RemoteEnv, float]":
+def _dial(options: argparse.Namespace) -> "tuple[Visit, float]":
     """Dial, and count the milliseconds; loading the client is no part of them."""
-    from rlmesh.client.remote_env import RemoteEnv
+    from rlmesh.client.visit import Visit
 
     started = perf_counter()
-    env = RemoteEnv(
+    visit = Visit(
         options.address,
         connect_timeout_seconds=options.timeout,
         wait_for_server_seconds=options.wait,
         tls=options.tls,
     )
-    return env, (perf_counter() - started) * 1000
+    return visit, (perf_counter() - started) * 1000
 
 
 def _seconds(text: str) -> float:

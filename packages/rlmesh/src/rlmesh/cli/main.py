@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rlcore import AddressError, Error
 
 from rlmesh import __version__
-from rlmesh.cli import bench, check, look, play
+from rlmesh.cli import bench, check, inspect, look, play
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         "serve", help="serve an environment; see `rlmesh serve --help`", add_help=False
     )
     look.add_ping(commands.add_parser)
-    look.add_inspect(commands.add_parser)
+    inspect.add_inspect(commands.add_parser)
     play.add_run(commands.add_parser)
     check.add_check(commands.add_parser)
     bench.add_bench(commands.add_parser)
