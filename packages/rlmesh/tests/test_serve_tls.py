@@ -14,6 +14,7 @@ import pytest
 from rlcore import TlsError
 from rlmesh.cli.main import main
 from rlmesh.numpy import RemoteEnv
+from rlmesh.serve import main as serve
 from rlmesh.transport.tls import ClientTls
 
 Issue = Callable[..., Any]
@@ -95,15 +96,11 @@ def test_files_and_a_client_ca_are_served(start: Start, issue: Issue) -> None:
         (["--address", "0.0.0.0:0"], "neither a token nor TLS"),
     ],
 )
-def test_what_cannot_be_served_is_one_line(arguments: list[str], words: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "rlmesh.serve", "CartPole-v1", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1
-    assert words in done.stderr
+def test_what_cannot_be_served_is_one_line(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert serve(["CartPole-v1", *arguments]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert words in err

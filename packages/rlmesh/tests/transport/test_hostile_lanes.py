@@ -91,7 +91,7 @@ def replies(draw: st.DrawFn) -> bytes:
     return HEAD.pack(size, kind, number, tail, lanes, leaves, flags) + body
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(replies(), st.sampled_from([100, 20_000]))
 def test_any_reply_to_a_step_is_read_or_an_error_of_ours(reply: bytes, usual: int) -> None:
     with lane_with(admission() + configured() + reply, usual=usual) as lane:
@@ -102,7 +102,7 @@ def test_any_reply_to_a_step_is_read_or_an_error_of_ours(reply: bytes, usual: in
             assert isinstance(error, RLMeshException)  # noqa: PT017 - some replies are well formed
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(replies())
 def test_any_reply_to_a_reset_is_read_or_an_error_of_ours(reply: bytes) -> None:
     with lane_with(admission() + configured() + reply) as lane:
