@@ -10,10 +10,14 @@ python bench.py --plugin packages/rlmesh/benchmarks/bench_plugin.py:tcp,unix \
 from __future__ import annotations
 
 import socket
+import sys
 from typing import TYPE_CHECKING, Any
 
-from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
-from rlmesh.server.env_server import EnvServer
+# Each process imports its own side only, as servers do; the harness measures their start.
+if TYPE_CHECKING or "serve" in sys.argv:
+    from rlmesh.server.env_server import EnvServer
+if TYPE_CHECKING or "drive" in sys.argv:
+    from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
 
 if TYPE_CHECKING:
     from rlmesh.client.lanes import LaneChoice

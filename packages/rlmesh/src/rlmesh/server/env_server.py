@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rlcore import (
     CallTimeout,
@@ -20,7 +20,6 @@ from rlcore.log import logger
 from rlmesh.server.environments import Environments, environments_of
 from rlmesh.server.framework import action_backend
 from rlmesh.server.isolation import Isolated
-from rlmesh.server.metrics import MetricsEndpoint
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.protection import TlsOption, access_for, require_protection, tls_for
 from rlmesh.server.recipes import Recipe
@@ -29,6 +28,9 @@ from rlmesh.server.vector_sources import many_of, several
 from rlmesh.specs import EnvContract
 from rlmesh.transport.addresses import Address, parse_bind
 from rlmesh.transport.host import Host
+
+if TYPE_CHECKING:
+    from rlmesh.server.metrics import MetricsEndpoint
 
 log = logger("rlmesh", "server")
 
@@ -142,6 +144,9 @@ class EnvServer:
         self._metrics: MetricsEndpoint | None = None
         try:
             if metrics_port is not None:
+                # Few serve metrics, and the web server they need takes long to import.
+                from rlmesh.server.metrics import MetricsEndpoint
+
                 self._metrics = MetricsEndpoint(self._service.registry, port=metrics_port)
             self._host = Host(
                 place,

@@ -270,6 +270,8 @@ class FrameLane:
             raise ProtocolException("the reply cannot be read: its parts do not fill it")
         if repeats:
             self._expect(frame, layout, start, stop)
+        elif frame.kind == STEP_ANSWER:
+            self._make_room(frame)
         if in_memory:
             return views(self._copied(layout), 0, layout), bytes(view[stop:])
         rest = bytes(view[stop:])
@@ -282,13 +284,15 @@ class FrameLane:
         self._last, self._table, self._flags = layout, layout.table, frame.flags
         self._expected = stop
         self._start = start
+        self._make_room(frame)
+
+    def _make_room(self, frame: Frame) -> None:
         # Some more than it was, as infos and text are of many lengths.
         size = len(frame.view) + (frame.tail + 7) // 8 * 4
         if size > COPIED:
             self._room = max(self._room, size)
         else:
             self._room = 0
-            self._views = views(self._small, start, layout)
 
     def _same(self, buffer: memoryview) -> list[Buffer]:
         """Return the leaves of an answer that has the form of the last one."""
