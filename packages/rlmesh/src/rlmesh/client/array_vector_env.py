@@ -22,7 +22,9 @@ from rlmesh.spaces import Space as ServedSpace
 from rlmesh.spaces.batched import batched
 
 if TYPE_CHECKING:
+    import numpy as np
     from gymnasium.spaces import Space
+    from numpy.typing import NDArray
 
     from rlmesh.client.array_env import ArrayEnv
 
@@ -88,7 +90,8 @@ class ArrayVectorEnv(VectorHandle, BaseVectorEnv):
         """
         observations, rewards, terminated, truncated, info = self._lanes.step(actions)
         own = self._backend.owned
-        return observations, own(rewards), own(terminated), own(truncated), info
+        rewards = self._own_rewards(rewards)
+        return observations, rewards, own(terminated), own(truncated), info
 
     def render(self, *, env_index: int | None = None) -> Any:  # Any: an array, or a tuple of them
         """Return each lane's frame, or that of one lane; None stands for a lane without a frame.
@@ -109,6 +112,9 @@ class ArrayVectorEnv(VectorHandle, BaseVectorEnv):
         """
         self.closed = True
         self._link.close()
+
+    def _own_rewards(self, rewards: NDArray[np.float64]) -> Any:  # Any: the framework's array
+        return self._backend.owned(rewards)
 
     def _own_space(self, space: ServedSpace) -> Any:  # Any: gymnasium's space, or ours
         # Gymnasium's spaces speak NumPy only; ours draw their samples in any framework.

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Unpack
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.client.array_vector_env import ArrayVectorEnv
 from rlmesh.client.options import ConnectOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class RemoteVectorEnv(ArrayVectorEnv):
     """A client of all lanes of a served environment, with JAX arrays.
 
     It is a `gymnasium.vector.VectorEnv` where gymnasium is installed, so that vector wrappers take
-    it; its spaces are `rlmesh.spaces`, whose samples are JAX arrays too.
+    it; its spaces are `rlmesh.spaces`, whose samples are JAX arrays too. Without JAX's x64 mode,
+    rewards are float32.
 
     Args:
         address: `tcp://HOST:PORT`, `HOST:PORT`, `unix:///PATH`, a name such as
@@ -43,3 +49,9 @@ class RemoteVectorEnv(ArrayVectorEnv):
         **options: Unpack[ConnectOptions],
     ) -> None:
         super().__init__(address, options, device=device)
+
+    def _own_rewards(self, rewards: NDArray[np.float64]) -> Any:  # Any: a JAX array
+        jax: Any = import_module("jax")  # Any: it has no types for what is needed of it
+        # Rewards have no declared type that could be lost: they are as wide as JAX lets them be.
+        dtype: np.dtype[Any] = jax.dtypes.canonicalize_dtype(rewards.dtype)
+        return self._backend.owned(rewards.astype(dtype))
