@@ -6,11 +6,12 @@ import itertools
 import queue
 import random
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 import grpc
 from fuzz_table import PATIENCE_SECONDS, Attack, Target, TurnedAway, Unclean, damaged, some_bytes
+from rlmesh.transport.methods import HANDSHAKE, INSPECT, LEAVE, SHUTDOWN
 from rlmesh.wire.core.v1 import core_pb2
 from rlmesh.wire.env.v1 import env_pb2
 from rlmesh.wire.spaces.v1 import spaces_pb2
@@ -430,6 +431,28 @@ def hasty(target: Target, chance: random.Random) -> str:
         return "left"
 
 
+def inspection(target: Target, chance: random.Random) -> str:
+    """Ask what the server is doing; nothing that opens a session may be in the answer."""
+    secret = "a-secret-that-resumes-a-session"
+    metadata = [("rlmesh-session", f"mine-{chance.randrange(10**6)}"), ("rlmesh-resume", secret)]
+    with dialled(target) as channel:
+        call = join(channel, iter(()), metadata=metadata)
+        with suppress(grpc.RpcError):
+            call.initial_metadata()
+        outcome, reply = ask(channel, INSPECT, some_bytes(chance, 100))
+        call.cancel()
+    if secret.encode() in reply:
+        raise Unclean("the secret of a session is told to everybody")
+    return outcome
+
+
+def leave(target: Target, chance: random.Random) -> str:
+    """Say that somebody else does not come back."""
+    metadata = [("rlmesh-session", "x" * chance.randint(1, 70)), ("rlmesh-resume", "y" * 20)]
+    with dialled(target) as channel:
+        return ask(channel, LEAVE, some_bytes(chance, 100), metadata=metadata)[0]
+
+
 def guesses(target: Target, chance: random.Random) -> str:
     """Try tokens."""
     token = target.token or ""
@@ -437,8 +460,8 @@ def guesses(target: Target, chance: random.Random) -> str:
         for _ in range(20):
             guess = chance.choice(("", token[:-1], token + "x", token.upper(), "x" * 2000))
             metadata = [("authorization", guess)] if guess else []
-            method = chance.choice(("Handshake", "Shutdown"))
-            outcome, _ = ask(channel, f"{SERVICE}{method}", hello(), metadata=metadata)
+            method = chance.choice((HANDSHAKE, SHUTDOWN, LEAVE, INSPECT))
+            outcome, _ = ask(channel, method, hello(), metadata=metadata)
             if outcome != "UNAUTHENTICATED":
                 raise Unclean(f"a wrong token was {outcome}")
     return "UNAUTHENTICATED"
@@ -483,6 +506,8 @@ CALLS = (
     Attack("session: many at once", many_joins),
     Attack("session: slow reader", slow_reader),
     Attack("session: left at once", hasty),
+    Attack("inspection", inspection),
+    Attack("leave: another's session", leave),
     Attack("token: guesses", guesses, guarded=True),
     Attack("token: none, and large messages", unread_message, guarded=True),
     Attack("token: none, random bytes", random_handshake, guarded=True),
