@@ -23,6 +23,7 @@ from rlmesh.transport.frames import (
     HEAD_SIZE,
     IN_MEMORY,
     MESSAGE,
+    PULSE,
     REFUSED,
     RESET_ANSWER,
     STEP,
@@ -61,6 +62,8 @@ class FrameCarrier:
         stopping: whether the server is.
         client: the process at the other end, as `client_process` opened it; None: unknown.
         on_release: called when the connection is closed.
+        silence_seconds: after how long without a sign of life the client counts as gone; None: it
+            gives none.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class FrameCarrier:
         stopping: Callable[[], bool],
         client: int | None,
         on_release: Callable[[FrameCarrier], None],
+        silence_seconds: float | None = None,
     ) -> None:
         self.kind = "tcp" if not end.is_local else "unix" if memory is None else "shared-memory"
         self.traffic = Traffic()
@@ -79,6 +83,7 @@ class FrameCarrier:
         self._stopping = stopping
         self._client = client
         self._on_release = on_release
+        self._silence_seconds = silence_seconds
         self._sending = False
         self._requests, self._answers = Layouts(), Layouts()
         self._lanes: tuple[int, ...] = ()
@@ -89,7 +94,7 @@ class FrameCarrier:
     def serve(self, session: Session, /) -> None:
         """Answer requests until the connection breaks or the session is over."""
         try:
-            self._end.be_patient(FRAME_SECONDS)
+            self._end.be_patient(min(FRAME_SECONDS, self._silence_seconds or FRAME_SECONDS))
             self._serve(session)
         except Overdue:
             pass  # the client may come back over another connection
@@ -139,7 +144,8 @@ class FrameCarrier:
             try:
                 got = 0 if end.has_more else receive_into(self._view)
             except (BlockingIOError, TimeoutError):
-                continue  # the client has nothing to ask just now
+                self._bear_silence()
+                continue
             if got == 0 and not end.has_more:
                 if self._stopping():
                     end.say(REFUSED, PARTING)
@@ -147,12 +153,9 @@ class FrameCarrier:
                 raise Broken("the client has gone")
             frame = end.finish(self._view, got)
             traffic.received += len(frame.view)
-            if frame.kind == STEP:
-                request = self._step(frame)
-            elif frame.kind == MESSAGE:
-                request = read_request(bytes(frame.body))
-            else:
-                raise Garbled(f"a frame of kind {frame.kind:#x} instead of a request")
+            if frame.kind == PULSE:
+                continue
+            request = self._step(frame) if frame.kind == STEP else _rare_request(frame)
             answer, over = answer_of(request)
             if type(answer) is StepAnswer:
                 over = self._answer_step(session, frame.number, answer, over)
@@ -164,6 +167,11 @@ class FrameCarrier:
                 session.end(SHUTTING_DOWN)
                 end.say(REFUSED, PARTING)
                 return
+
+    def _bear_silence(self) -> None:
+        # Where the client gives no sign of life, it may just have nothing to ask.
+        if self._silence_seconds is not None:
+            raise Broken("the client has fallen silent")
 
     def _step(self, frame: Frame) -> Request:
         view = frame.view
@@ -273,6 +281,12 @@ class FrameCarrier:
             os.close(self._client)
             self._client = None
         self._on_release(self)
+
+
+def _rare_request(frame: Frame) -> Request:
+    if frame.kind != MESSAGE:
+        raise Garbled(f"a frame of kind {frame.kind:#x} instead of a request")
+    return read_request(bytes(frame.body))
 
 
 def client_process(connected: socket.socket) -> int | None:

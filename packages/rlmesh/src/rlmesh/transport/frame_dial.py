@@ -26,6 +26,7 @@ from rlmesh.transport.frames import (
     TooLarge,
 )
 from rlmesh.transport.limits import MESSAGE_BYTES
+from rlmesh.transport.pulse import PulsingLane
 from rlmesh.transport.shared_memory import SharedMemory
 from rlmesh.transport.tls import ClientTls
 
@@ -79,7 +80,9 @@ def reach(
     except (OSError, Broken, Overdue, Garbled, TooLarge) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise Unreached(reason) from error
-    return FrameLane(end, name=name, address=address, timeout=timeout, usual=usual)
+    # On one host, the system knows whether the other side is there.
+    kind = FrameLane if end.is_local else PulsingLane
+    return kind(end, name=name, address=address, timeout=timeout, usual=usual)
 
 
 def _connect(

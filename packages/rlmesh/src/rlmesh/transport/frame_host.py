@@ -45,7 +45,7 @@ from rlmesh.transport.frames import (
     TooLarge,
     read_headers,
 )
-from rlmesh.transport.limits import LONGEST_QUEUE
+from rlmesh.transport.limits import LONGEST_QUEUE, SILENT_PART
 from rlmesh.transport.shared_memory import SharedMemory
 from rlmesh.transport.tls import ServerTls
 
@@ -329,6 +329,11 @@ class FrameHost:
             stopping=lambda: self._stopping,
             client=client_process(end.socket) if end.is_local else None,
             on_release=self._forget,
+            silence_seconds=(
+                None
+                if end.is_local or not opening.resumable
+                else self._registry.lease_seconds * SILENT_PART
+            ),
         )
         place.clear()
         with self._lock:

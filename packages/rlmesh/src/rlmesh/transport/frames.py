@@ -20,7 +20,9 @@ HEAD_SIZE: Final = HEAD.size
 # What a frame is. The numbers are far from anything that another protocol begins with.
 OPEN, WELCOME, ADMITTED, REFUSED, NOTICE = (0x524C4D00 + n for n in range(1, 6))
 MESSAGE, STEP, STEP_ANSWER, RESET_ANSWER = (0x524C4D00 + n for n in range(6, 10))
-KINDS: Final = range(OPEN, RESET_ANSWER + 1)
+# Nothing but that a client is still there.
+PULSE: Final = 0x524C4D0A
+KINDS: Final = range(OPEN, PULSE + 1)
 
 # Flag: the leaves are in the memory that both sides share.
 IN_MEMORY: Final = 1

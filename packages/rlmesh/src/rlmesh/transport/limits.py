@@ -7,6 +7,9 @@ MESSAGE_BYTES = 256 * 1024 * 1024
 UNCOMPRESSED = 1
 # A client should have noticed before the server, which keeps a lost session 20 s, forgets it.
 KEEPALIVE_SECONDS = 10.0
+# What part of its lease a session's client may be silent until it counts as gone: a little less
+# than the half, so that it is noticed within that and not just after.
+SILENT_PART = 0.45
 # Every client that waits for a session holds a thread; more of them are sent away at once.
 LONGEST_QUEUE = 1024
 
@@ -29,8 +32,7 @@ def keepalive_options(seconds: float = KEEPALIVE_SECONDS) -> Options:
     Args:
         seconds: how long that may take.
     """
-    # A little less, so that it is noticed within that time and not just after.
-    half = max(1, int(seconds * 1000 * 0.45))
+    half = max(1, int(seconds * 1000 * SILENT_PART))
     return [
         ("grpc.keepalive_time_ms", half),
         ("grpc.keepalive_timeout_ms", half),
