@@ -6,7 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from rlcore import Bearer, Endpoint, IdentityError, Secret
+from rlcore import AccessDenied, Bearer, Endpoint, IdentityError, Secret
 from rleaas.models import EndpointGrant, EvaluationReport, TrainingJob
 from rlmesh.numpy import RemoteEnv
 
@@ -73,6 +73,20 @@ def test_an_environment_is_stepped_through_its_grant(real: Running) -> None:
     _, reward, *_ = env.step(env.action_space.sample())
     assert reward == 1.0
     env.close()
+
+
+def test_the_operators_own_tls_and_token_are_not_its_environments(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RLMESH_SERVE_TLS", "auto")
+    monkeypatch.setenv("RLMESH_SERVE_TLS_KEY", "/no/such.key")
+    monkeypatch.setenv("RLMESH_TOKEN", "open sesame")
+    platform = start(real=True)
+    platform.register()
+    with RemoteEnv(endpoint(platform, "CartPole")) as env:
+        env.reset(seed=1)
+    with pytest.raises(AccessDenied):
+        RemoteEnv(endpoint(platform, "CartPole").address, token="open sesame")
 
 
 def test_an_unknown_id_has_failed_with_what_gymnasium_says(real: Running) -> None:

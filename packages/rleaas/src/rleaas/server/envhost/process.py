@@ -59,6 +59,12 @@ class Launcher(Protocol):
         ...
 
 
+# What the operator's variables say about servers of their own is not about these; empty is unset.
+OTHER_SERVERS = dict.fromkeys(
+    ("RLMESH_TOKEN", "RLMESH_SERVE_TLS", "RLMESH_SERVE_TLS_KEY", "RLMESH_SERVE_TLS_CLIENT_CA"), ""
+)
+
+
 class ProcessLauncher:
     """Serves environments with `python -m rlmesh.serve`."""
 
@@ -79,7 +85,11 @@ class ProcessLauncher:
             with log.open("wb") as output:
                 child = self._children.start(
                     serve_command(source, kwargs, writing),
-                    environment={"RLMESH_TOKEN_KEY": key.reveal(), "PYTHONUNBUFFERED": "1"},
+                    environment={
+                        **OTHER_SERVERS,
+                        "RLMESH_TOKEN_KEY": key.reveal(),
+                        "PYTHONUNBUFFERED": "1",
+                    },
                     output=output,
                     pass_fds=[writing],
                 )
