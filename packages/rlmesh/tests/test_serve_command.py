@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 from rlcore import ConfigurationError
-from rlmesh.numpy import RemoteEnv
+from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
 from rlmesh.serve import Misuse, make_parser, read_command
+from rlmesh.server.env_server import EnvServer
 from rlmesh.server.sources import load_factory
+from rlmesh.server.vector_sources import many_of
 
 MODULE = """
 import gymnasium
@@ -286,3 +288,43 @@ def test_an_id_of_gymnasium_is_looked_up_when_it_is_made() -> None:
     with pytest.raises(ConfigurationError) as caught:
         factory()
     assert caught.value.code == "unknown_environment"
+
+
+def test_lanes_are_asked_for_by_arguments_and_by_variables() -> None:
+    parser = make_parser("serve")
+    environ = {"RLMESH_NUM_ENVS": "4", "RLMESH_VECTORIZATION_MODE": "sync"}
+    many = read_command(parser.parse_args(["CartPole-v1"]), environ).many
+    assert (many.num_envs, many.mode, many.autoreset_mode) == (4, "sync", None)
+    arguments = ["CartPole-v1", "--num-envs", "2", "--vectorization-mode", "lanes"]
+    arguments += ["--autoreset-mode", "same_step"]
+    many = read_command(parser.parse_args(arguments), environ).many
+    assert (many.num_envs, many.mode, str(many.autoreset_mode)) == (2, "lanes", "same_step")
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [{"RLMESH_NUM_ENVS": "some"}, {"RLMESH_NUM_ENVS": "0"}, {"RLMESH_VECTORIZATION_MODE": "sync"}],
+)
+def test_lanes_that_cannot_be_are_misuse(environ: dict[str, str]) -> None:
+    with pytest.raises(Misuse, match=r"RLMESH_NUM_ENVS|num_envs"):
+        read_command(make_parser("serve").parse_args(["CartPole-v1"]), environ)
+
+
+@pytest.mark.parametrize(
+    ("mode", "autoreset"),
+    [("lanes", "disabled"), ("sync", "next_step"), ("vector_entry_point", "next_step")],
+)
+def test_an_id_of_gymnasium_is_served_as_many_lanes(mode: str, autoreset: str) -> None:
+    factory = load_factory("CartPole-v1", {"sutton_barto_reward": True}, many_of(3, mode))
+    with EnvServer(factory) as server, RemoteVectorEnv(server.address) as env:
+        assert server.env_contract.num_envs == 3
+        assert server.env_contract.autoreset_mode == autoreset
+        env.reset(seed=0)
+        rewards = env.step([1, 0, 1])[1]
+    assert rewards.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_an_id_without_an_entry_point_for_vectors_is_named() -> None:
+    factory = load_factory("Pendulum-v1", {}, many_of(2, "vector_entry_point"))
+    with pytest.raises(ConfigurationError, match="vector entry point"):
+        factory()
