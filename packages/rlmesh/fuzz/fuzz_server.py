@@ -49,11 +49,11 @@ SPARE_DESCRIPTORS = 32
 class Served:
     """A server in a process of its own."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, isolation: str) -> None:
         self.kind = kind
         self.log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the server
         self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "fuzz_world.py"), kind],
+            [sys.executable, str(HERE / "fuzz_world.py"), kind, isolation],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
@@ -226,7 +226,10 @@ def run(options: argparse.Namespace) -> int:
     attacks = [one for one in ATTACKS if options.only is None or one.name == options.only]
     if not attacks:
         raise SystemExit(f"there is no attack {options.only!r}")
-    servers = {False: Served("plain"), True: Served("guarded")}
+    servers = {
+        guarded: Served("guarded" if guarded else "plain", options.isolation)
+        for guarded in (False, True)
+    }
     report, ended, problems = Report(), threading.Event(), list[str]()
     try:
         clients = [GoodClient(served, ended) for served in servers.values()]
@@ -388,6 +391,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the random numbers (0)")
     parser.add_argument("--attackers", type=int, default=2, help="threads that attack (2)")
     parser.add_argument("--only", help="run one attack alone; --seed is then its own")
+    parser.add_argument(
+        "--isolation", choices=("thread", "process"), default="thread", help="of sessions (thread)"
+    )
     parser.add_argument("--growth-mib", type=int, default=192, help="memory that may stay (192)")
     parser.add_argument("--peak-mib", type=int, default=1024, help="memory in between (1024)")
     return run(parser.parse_args(argv))

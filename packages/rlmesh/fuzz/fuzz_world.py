@@ -1,12 +1,13 @@
 """The server that is fuzzed: a process of its own, which prints where it serves.
 
-Run as `python fuzz_world.py plain` or `python fuzz_world.py guarded`.
+Run as `python fuzz_world.py plain` or `python fuzz_world.py guarded`; with `process` after it each
+session has an environment in a process of its own.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -64,9 +65,11 @@ class World(gymnasium.Env[Any, Any]):
         }
 
 
-def main(kind: str) -> None:
+def main(kind: str, isolation: Literal["thread", "process"]) -> None:
     """Serve until standard input ends."""
-    options = ServeOptions(max_sessions=SESSIONS, max_message_bytes=MESSAGE_LIMIT)
+    options = ServeOptions(
+        max_sessions=SESSIONS, max_message_bytes=MESSAGE_LIMIT, isolation=isolation
+    )
     guarded = kind == "guarded"
     server = EnvServer(
         World,
@@ -82,4 +85,4 @@ def main(kind: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], "process" if "process" in sys.argv[2:] else "thread")
