@@ -91,7 +91,7 @@ OPTIONS = ServeOptions(isolation="process", lease_seconds=2.0)
 @pytest.fixture(autouse=True)
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "isolated_world.py").write_text(WORLD)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     return "isolated_world"
 
 

@@ -67,6 +67,15 @@ class ArrayEnv(BaseEnv):
         return self._link.session_id
 
     @property
+    def is_taken(self) -> bool:
+        """Whether somebody else was driving the server's one environment when this one connected.
+
+        It then is refused by `reset` until the other has left. A server of a factory, which makes
+        an environment for each client, is never taken.
+        """
+        return self._link.is_taken
+
+    @property
     def env_contract(self) -> EnvContract:
         """What the server promises about the environment."""
         return self._link.contract

@@ -22,6 +22,7 @@ from rlcore import (
     SessionBusy,
     SessionClosed,
 )
+from rlcore.log import logger
 
 from rlmesh.client.arguments import checked_seconds
 from rlmesh.client.dialling import Destination, dial
@@ -37,6 +38,7 @@ from rlmesh.transport.handshake_wire import read_shutdown_answer, write_shutdown
 from rlmesh.transport.lane import Lane
 from rlmesh.transport.methods import SHUTDOWN
 
+log = logger("rlmesh", "client")
 GOODBYE_SECONDS = 5.0
 T = TypeVar("T")
 Outcome = tuple[object, float, bool, bool, dict[str, object]]
@@ -76,6 +78,17 @@ class EnvLink:
         self._was_reset = False
         self._lost = False
         self._closed = False
+        if self.is_taken:
+            log.warning(
+                "the environment at %s is being driven by another client: reset() will be refused "
+                "until that one leaves (queue_timeout_seconds= waits for it)",
+                dialled.connection.address,
+            )
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether somebody else was driving the one environment when this client connected."""
+        return self.wires.dialled.welcome.is_taken
 
     @property
     def session_id(self) -> str:

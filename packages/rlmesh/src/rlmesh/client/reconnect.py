@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from rlcore import Deadline, Error, ServerUnreachable, SessionClosed
+from rlcore import Deadline, Error, ServerUnreachable, SessionBusy, SessionClosed
 from rlcore.backoff import Backoff
 from rlcore.log import logger
 
@@ -67,6 +67,7 @@ class Wires:
         self.opening: Opening | None = None
         self.session_id = time_ordered_id()
         self._lease_seconds = 0.0
+        self._position: int | None = None
 
     def open(self, number: int) -> Lane:
         """Open a new session and pin its edition; once more where its way breaks meanwhile.
@@ -84,10 +85,14 @@ class Wires:
         self._lease_seconds = 0.0
         edition = self.dialled.edition
         lane = self.lane = self._lane(self.opening)
+        self._position = None
         try:
             lane.configure(number, edition)
         except SessionClosed as error:
             lane = self.again(error, lambda fresh: _configured(fresh, number, edition))
+        except SessionBusy as error:
+            error.position = self._position
+            raise
         self._lease_seconds = lane.lease_seconds
         if not self._lease_seconds:
             self.opening = None
@@ -166,8 +171,15 @@ class Wires:
             self.dialled.connection,
             opening,
             timeout=self.patience.request_seconds,
-            told=self.patience.told,
+            told=self._hear,
         )
+
+    def _hear(self, position: int) -> None:
+        if position != self._position:
+            log.info("waiting for a session: position %d in the queue", position)
+            if self.patience.told is not None:
+                self.patience.told(position)
+        self._position = position
 
     def _redial(self, opening: Opening) -> Lane:
         if self.lane is not None:

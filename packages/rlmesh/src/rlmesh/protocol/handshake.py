@@ -29,6 +29,8 @@ LANES = "rlmesh.env.lanes.v1"
 VECTORS = "rlmesh.env.vectors.v1"
 # Ours: whoever may step may ask what the server is doing.
 INSPECT = "rlmesh.ops.inspect.v1"
+# Ours, in what a server says about itself: somebody drives the one environment that all share.
+TAKEN = "rlmesh.env.taken"
 YES = "true"
 # What a client of this build can do, which it says in every handshake and at every session.
 CLIENT_CAPABILITIES = frozenset({RESUME, QUEUE, LANES, VECTORS, MORE_SPACES, TENSORS})
@@ -70,6 +72,11 @@ class Welcome:
     capabilities: Mapping[str, str]
     peer: Peer | None
     refusal: str | None = None
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether somebody was driving the one environment that all clients share."""
+        return self.peer is not None and self.peer.extra.get(TAKEN) == YES
 
     def offers(self, capability: str) -> bool:
         """Tell whether the server has a capability."""

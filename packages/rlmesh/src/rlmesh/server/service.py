@@ -18,6 +18,7 @@ from rlmesh.protocol.handshake import (
     QUEUE,
     RESUME,
     SUBSET_STEP,
+    TAKEN,
     TENSORS,
     VECTORS,
     YES,
@@ -94,6 +95,8 @@ class EnvService:
         hello, peer, offer = read_hello(request), this_peer(), self.offer
         if offer is not None and hello.capabilities.get(LANES) == YES:
             peer = replace(peer, extra={**peer.extra, **offer.extra()})
+        if not self._environments.private and self.registry.places.taken:
+            peer = replace(peer, extra={**peer.extra, TAKEN: YES})
         welcome = answer(
             hello,
             declared=self._options.workflow_edition,

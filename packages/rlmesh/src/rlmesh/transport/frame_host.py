@@ -54,6 +54,7 @@ SOCKET_NAME = "lane"
 # Connections that have not shown the secret yet; more of them are hung up on.
 MOST_STRANGERS = 64
 STRANGER_SECONDS = 5.0
+CROWD_SECONDS = 0.5
 BACKLOG = 128
 PARTING_SECONDS = 0.5
 GLANCE_SECONDS = 0.01
@@ -212,7 +213,8 @@ class FrameHost:
                     return
                 time.sleep(GLANCE_SECONDS)  # out of descriptors, as it may be for a while
                 continue
-            if not self._strangers.acquire(blocking=False):
+            # Many honest clients may come at once; they are not strangers for long.
+            if not self._strangers.acquire(timeout=CROWD_SECONDS):
                 connected.close()
                 continue
             threading.Thread(
