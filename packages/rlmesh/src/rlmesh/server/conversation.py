@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from rlmesh.server.environments import Environments
 
 log = logger("rlmesh", "server")
+# Made once: a union is built anew each time it is written in an expression.
+WITH_INFO = (StepAnswer, ResetAnswer)
 
 
 class Conversation:
@@ -74,7 +76,7 @@ class Conversation:
         try:
             try:
                 answer = self._answer(request, timing)
-                if self._tensors and isinstance(answer, StepAnswer | ResetAnswer):
+                if self._tensors and isinstance(answer, WITH_INFO):
                     answer.tensors = True
             except Failed as failure:
                 answer = self._failed(failure.fault, timing, request.lanes)

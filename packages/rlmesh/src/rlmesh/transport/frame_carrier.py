@@ -17,7 +17,7 @@ from rlmesh.protocol.messages import Answer, Buffer, Request, ResetAnswer, StepA
 from rlmesh.protocol.opening import SHUTTING_DOWN
 from rlmesh.transport.carrier import Session
 from rlmesh.transport.failures import brief
-from rlmesh.transport.frame_wire import Layouts, marks_of, pieces, views
+from rlmesh.transport.frame_wire import Layouts, marks_of, pieces, table_size, views
 from rlmesh.transport.frames import (
     HEAD,
     HEAD_SIZE,
@@ -50,6 +50,7 @@ FRAME_SECONDS = 30.0
 # How long an answer that is on its way may take when its connection is to end.
 SENDING_SECONDS = 0.5
 EXIT_MS = 200
+ONE = marks_of(1)
 PARTING = {"code": "UNAVAILABLE", "details": SHUTTING_DOWN}
 
 
@@ -90,6 +91,7 @@ class FrameCarrier:
         self._timeout_ms = 0
         self._episode_ids: tuple[str, ...] = ()
         self._view = memoryview(bytearray(ROOM))
+        self._number = 0
 
     def serve(self, session: Session, /) -> None:
         """Answer requests until the connection breaks or the session is over."""
@@ -151,16 +153,22 @@ class FrameCarrier:
                     end.say(REFUSED, PARTING)
                     return
                 raise Broken("the client has gone")
-            frame = end.finish(self._view, got)
-            traffic.received += len(frame.view)
-            if frame.kind == PULSE:
-                continue
-            request = self._step(frame) if frame.kind == STEP else _rare_request(frame)
+            request = self._repeated(got)
+            if request is None:
+                frame = end.finish(self._view, got)
+                traffic.received += len(frame.view)
+                if frame.kind == PULSE:
+                    continue
+                number = frame.number
+                request = self._step(frame) if frame.kind == STEP else _rare_request(frame)
+            else:
+                traffic.received += got
+                number = self._number
             answer, over = answer_of(request)
             if type(answer) is StepAnswer:
-                over = self._answer_step(session, frame.number, answer, over)
+                over = self._answer_step(session, number, answer, over)
             else:
-                over = self._answer(session, request, frame.number, answer, over)
+                over = self._answer(session, request, number, answer, over)
             if over:
                 return
             if self._stopping():
@@ -172,6 +180,25 @@ class FrameCarrier:
         # Where the client gives no sign of life, it may just have nothing to ask.
         if self._silence_seconds is not None:
             raise Broken("the client has fallen silent")
+
+    def _repeated(self, got: int) -> Request | None:
+        """Return a step that is there whole and of a form that was met before; else None."""
+        if got < HEAD_SIZE or self._end.has_more:
+            return None
+        view = self._view
+        size, kind, number, tail, _, leaves, _ = HEAD.unpack_from(view)
+        if kind != STEP or tail or size != got - HEAD_SIZE:
+            return None
+        start = HEAD_SIZE + table_size(leaves)
+        layout = self._requests.recall(bytes(view[HEAD_SIZE:start])) if start <= got else None
+        if layout is None or layout.span != size or len(layout.slices) != leaves:
+            return None
+        if layout.kept is None:
+            layout.kept = views(view, start, layout)
+        self._number = number
+        return Request(
+            "step", str(number), self._lanes, self._timeout_ms, layout.kept, self._episode_ids
+        )
 
     def _step(self, frame: Frame) -> Request:
         view = frame.view
@@ -202,7 +229,7 @@ class FrameCarrier:
         sizes = tuple(map(len, leaves))
         layout = self._answers.find(sizes) or self._answers.of(leaves)
         lanes = len(rewards)
-        marks = marks_of(lanes)
+        marks = ONE if lanes == 1 else marks_of(lanes)
         memory = self._memory
         flags, body = 0, layout.span
         if memory is not None and IN_MEMORY_FROM <= layout.size <= memory.size:

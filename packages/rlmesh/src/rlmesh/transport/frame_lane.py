@@ -75,12 +75,9 @@ class FrameLane:
         self._server_limit = end.limit
         self._memory: SharedMemory | None = None
         self._small = memoryview(bytearray(COPIED))
-        # The form of the last answer, so that the next one of the same is read without a look.
-        self._room = self._expected = 0
-        self._table = b""
-        self._last: Layout | None = None
-        self._flags = self._start = 0
-        self._views: list[Buffer] = []
+        # The form of the last step's answer: the next one that is like it is read without a look.
+        self._room = 0
+        self._flags, self._start = 0, ONE_SIZE
 
     def hear(self, told: Callable[[int], None] | None) -> None:
         """Set who hears the position in the queue, where the session has to be waited for."""
@@ -156,8 +153,8 @@ class FrameLane:
             room = self._room
             buffer = fresh(room) if room else self._small
             got = self._receive_into(buffer)
-            if got == self._expected and count == 1:
-                length, kind, answered, rest, _, _, flags, reward, terminated, truncated = (
+            if count == 1 and got > ONE_SIZE:
+                length, kind, answered, rest, of, _, flags, reward, terminated, truncated = (
                     ONE.unpack_from(buffer)
                 )
                 if (
@@ -165,10 +162,15 @@ class FrameLane:
                     and answered == number
                     and length == got - HEAD_SIZE
                     and not rest
+                    and of == 1
                     and flags == self._flags
-                    and bytes(buffer[ONE_SIZE : ONE_SIZE + len(self._table)]) == self._table
                 ):
-                    return StepReply(self._same(buffer), (reward,), terminated, truncated, {})
+                    known = self._got.recall(bytes(buffer[ONE_SIZE : self._start]))
+                    if known is not None and got == (
+                        self._start if flags else ONE_SIZE + known.span
+                    ):
+                        found = self._found(known, buffer[:got], self._start, flags)
+                        return StepReply(found, (reward,), terminated, truncated, {})
             if got == 0:
                 raise Broken("the other side has gone")
             frame = self._end.finish(buffer, got)
@@ -249,13 +251,11 @@ class FrameLane:
         if len(frame.view) < marks.size:
             raise ProtocolException("the step's reply is cut off")
         found = marks.unpack_from(frame.view)
-        leaves, rest = self._leaves(frame, marks.size, repeats=count == 1)
+        leaves, rest = self._leaves(frame, marks.size)
         info, completed = read_step_rest(rest) if rest else ({}, ())
         return StepReply(leaves, found[7:-2], found[-2], found[-1], info, completed)
 
-    def _leaves(
-        self, frame: Frame, at: int, *, repeats: bool = False
-    ) -> tuple[list[Buffer], bytes]:
+    def _leaves(self, frame: Frame, at: int) -> tuple[list[Buffer], bytes]:
         """Return the leaves of an answer, whose table begins at `at`, and the bytes after them."""
         view, in_memory = frame.view, frame.flags & IN_MEMORY
         try:
@@ -268,44 +268,20 @@ class FrameLane:
             in_memory and (memory is None or layout.size > memory.size)
         ):
             raise ProtocolException("the reply cannot be read: its parts do not fill it")
-        if repeats:
-            self._expect(frame, layout, start, stop)
-        elif frame.kind == STEP_ANSWER:
-            self._make_room(frame)
+        if frame.kind == STEP_ANSWER:
+            self._start, self._flags = start, in_memory
+            # Some more than it was, as infos and text are of many lengths.
+            size = len(view) + (frame.tail + 7) // 8 * 4
+            self._room = max(self._room, size) if size > COPIED else 0
+        return self._found(layout, view, start, in_memory), bytes(view[stop:])
+
+    def _found(self, layout: Layout, view: memoryview, start: int, in_memory: int) -> list[Buffer]:
+        """Return the leaves of an answer that begin at `start`, or are in the shared memory."""
         if in_memory:
-            return views(self._copied(layout), 0, layout), bytes(view[stop:])
-        rest = bytes(view[stop:])
-        if view.obj is not self._small.obj:
-            return views(view, start, layout), rest
-        return self._taken(view, start, layout), rest
-
-    def _expect(self, frame: Frame, layout: Layout, start: int, stop: int) -> None:
-        """Prepare for another answer of the same form."""
-        self._last, self._table, self._flags = layout, layout.table, frame.flags
-        self._expected = stop
-        self._start = start
-        self._make_room(frame)
-
-    def _make_room(self, frame: Frame) -> None:
-        # Some more than it was, as infos and text are of many lengths.
-        size = len(frame.view) + (frame.tail + 7) // 8 * 4
-        if size > COPIED:
-            self._room = max(self._room, size)
-        else:
-            self._room = 0
-
-    def _same(self, buffer: memoryview) -> list[Buffer]:
-        """Return the leaves of an answer that has the form of the last one."""
-        layout = self._last
-        assert layout is not None
-        if self._flags:
             return views(self._copied(layout), 0, layout)
-        if self._room:
-            return views(buffer, self._start, layout)
-        return self._taken(buffer[: self._expected], self._start, layout)
-
-    def _taken(self, view: memoryview, start: int, layout: Layout) -> list[Buffer]:
-        """Return the leaves of an answer in the small buffer, which the next one overwrites."""
+        if view.obj is not self._small.obj:
+            return views(view, start, layout)
+        # The next answer overwrites the small buffer.
         if self.owns_memory:
             return views(memoryview(bytearray(view)), start, layout)
         content = bytes(view)
@@ -313,7 +289,8 @@ class FrameLane:
 
     def _copied(self, layout: Layout) -> memoryview:
         memory = self._memory
-        assert memory is not None
+        if memory is None or layout.size > memory.size:
+            raise Garbled("an answer in memory that is not shared")
         copied = fresh(layout.size)
         copied[:] = memory.view[: layout.size]
         return copied

@@ -26,9 +26,10 @@ class Layout:
         pads: what follows each leaf; None where nothing does.
         size: the bytes of all leaves with their pads.
         span: the bytes of the table and all leaves.
+        kept: views of the leaves in a buffer that is used again and again, by who has made them.
     """
 
-    __slots__ = ("pads", "size", "slices", "span", "table")
+    __slots__ = ("kept", "pads", "size", "slices", "span", "table")
 
     def __init__(self, sizes: tuple[int, ...]) -> None:
         table = struct.pack(f"<{len(sizes)}I", *sizes)
@@ -43,6 +44,7 @@ class Layout:
         self.pads = pads if any(pads) else None
         self.size = at
         self.span = len(self.table) + at
+        self.kept: list[Buffer] | None = None
 
 
 class Layouts:
@@ -52,6 +54,7 @@ class Layouts:
         self._by_sizes: dict[tuple[int, ...], Layout] = {}
         self._by_table: dict[bytes, Layout] = {}
         self.find = self._by_sizes.get
+        self.recall = self._by_table.get
 
     def of(self, leaves: Leaves) -> Layout:
         """Return where these leaves are to stand."""
