@@ -8,7 +8,7 @@ import pytest
 from gymnasium import spaces as gym
 from rlcore import ConfigurationError, ProtocolException, contract_differences, contract_digest
 from rlmesh.convert import contract_from_proto, contract_to_proto
-from rlmesh.spaces import Box, Discrete, UnsupportedSpaceError
+from rlmesh.spaces import Box, Discrete, UnsupportedSpaceError, from_gymnasium_space
 from rlmesh.specs import AutoresetMode, EnvContract, contract_of
 from rlmesh.wire.core.v1 import core_pb2 as pb
 
@@ -160,6 +160,18 @@ def test_a_contract_message_that_cannot_be_is_a_protocol_error() -> None:
     unknown = pb.EnvContract.FromString(whole.SerializeToString() + b"\x20\x04")
     with pytest.raises(ProtocolException, match="autoreset"):
         contract_from_proto(unknown)
+
+
+@pytest.mark.parametrize("single", [gym.Dict(), gym.MultiDiscrete(np.array([[2, 3]]))])
+def test_a_lanes_space_is_taken_whatever_its_length_says(single: gym.Space[Any]) -> None:
+    env = SimpleNamespace(
+        num_envs=2,
+        observation_space=gym.Discrete(9),
+        action_space=gym.Discrete(9),
+        single_observation_space=single,
+        single_action_space=gym.Discrete(3),
+    )
+    assert contract_of(env).observation_space == from_gymnasium_space(single)
 
 
 def test_an_unspecified_autoreset_mode_is_none() -> None:

@@ -130,7 +130,9 @@ def contract_of(env: object) -> EnvContract:
 
 
 def _space_of(env: object, name: str) -> Space:
-    space = getattr(env, f"single_{name}", None) or getattr(env, name, None)
+    space = getattr(env, f"single_{name}", None)
+    if space is None:  # an empty space counts as false
+        space = getattr(env, name, None)
     if space is None:
         raise ConfigurationError(
             f"{type(env).__name__} has no `{name}`, so it is no environment that can be served",
