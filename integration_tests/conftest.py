@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 from rleaas import Client
 from rleaas.server.local import LocalServer
+from rlmesh import EnvServer, ServeOptions
+from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
 
 QUICK_PPO: dict[str, object] = {"num_envs": 1, "n_steps": 32, "batch_size": 32, "n_epochs": 1}
 
@@ -167,6 +175,115 @@ def eventually() -> Callable[..., None]:
 def quick_ppo() -> dict[str, object]:
     """Settings with which PPO learns little, but at once."""
     return dict(QUICK_PPO)
+
+
+# Interop: one side is the published rlmesh, in a process and an environment of its own.
+
+OUR_SERVER, OUR_CLIENT = "published client, our server", "our client, published server"
+
+
+@pytest.fixture(scope="session")
+def helpers() -> Iterator[None]:
+    """The helpers beside this file can be imported by name, as the published side does."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "path", [str(Path(__file__).parent), *sys.path])
+        yield
+
+
+@pytest.fixture(scope="session")
+def peer(helpers: None) -> ModuleType:
+    return import_module("interop_peer")
+
+
+@pytest.fixture(scope="session")
+def hub(helpers: None) -> Iterator[Any]:  # Any: an interop_hub.Hub, importable by then
+    module = import_module("interop_hub")
+    with module.Hub(module.published_python()) as published:
+        yield published
+
+
+@pytest.fixture(params=["tcp", "unix"])
+def transport(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=[OUR_SERVER, OUR_CLIENT])
+def direction(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def our_server(direction: str) -> bool:
+    return direction == OUR_SERVER
+
+
+@pytest.fixture
+def between(
+    hub: Any, peer: ModuleType, our_server: bool, transport: str
+) -> Iterator[Callable[..., Any]]:
+    """Serve on one side and call the other: by a command to the hub, or a function here."""
+    # Socket paths have to be short; pytest's own folders are not.
+    with tempfile.TemporaryDirectory(prefix="rlm-") as folder:
+        place = "127.0.0.1:0" if transport == "tcp" else f"unix://{folder}/env.sock"
+
+        def call(
+            command: Callable[[str], tuple[object, ...]],
+            here: Callable[[str], Any],
+            *,
+            kind: str,
+            arrangement: str,
+            **limits: Any,
+        ) -> Any:
+            if our_server:
+                options = ServeOptions(**limits)
+                with EnvServer(peer.made(kind, arrangement), place, options=options) as server:
+                    return hub.ask(*command(server.address))
+            served = hub.ask("serve", kind, arrangement, place, limits)
+            if not isinstance(served, str):
+                return served
+            try:
+                return json.loads(json.dumps(peer.outcome(lambda: here(served))))
+            finally:
+                hub.ask("stop", served)
+
+        yield call
+
+
+@pytest.fixture
+def through(between: Callable[..., Any], peer: ModuleType) -> Callable[..., Any]:
+    """Serve on one side, play a script on the other, and return what it saw."""
+
+    def play(
+        script: str,
+        *arguments: object,
+        kind: str = "Trouble",
+        arrangement: str = "scalar",
+        **limits: Any,
+    ) -> Any:
+        many = arrangement != "scalar"
+        client: Callable[..., Any] = RemoteVectorEnv if many else RemoteEnv
+
+        def there(address: str) -> tuple[object, ...]:
+            return "script", script, address, many, arguments
+
+        def here(address: str) -> Any:
+            return peer.SCRIPTS[script](partial(client, address), *arguments)
+
+        return between(there, here, kind=kind, arrangement=arrangement, **limits)
+
+    return play
+
+
+@pytest.fixture
+def cell(
+    record_property: Callable[[str, object], None], direction: str, transport: str
+) -> Callable[..., None]:
+    """Name the cell of the table that a test is, and what it is to say when the test passes."""
+
+    def name(row: str, says: str = "same") -> None:
+        record_property("interop", [row, f"{direction}, {transport}", says])
+
+    return name
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,5 +1,6 @@
 """The environments of the interop tests; they run beside either rlmesh, and import neither."""
 
+import copy
 import string
 import time
 from collections.abc import Mapping
@@ -79,7 +80,8 @@ class Mirror(gymnasium.Env[Any, Any]):
 
     def __init__(self, kind: str) -> None:
         self.metadata = {"render_modes": ["rgb_array"], "author": {"name": "interop", "year": 2026}}
-        self.observation_space = SPACES[kind]
+        # Of its own: what one lane samples must not depend on the others.
+        self.observation_space = copy.deepcopy(SPACES[kind])
         self.action_space = SPACES[kind]
         self.render_mode = "rgb_array"
         self.steps = 0
@@ -89,13 +91,17 @@ class Mirror(gymnasium.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.steps = 0
-        self.observation_space.seed(seed)
+        if seed is not None:
+            self.observation_space.seed(seed)
         return self.observation_space.sample(), {"seed": seed, "options": options}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.steps += 1
         info = {"step": self.steps, "nothing": None, "nested": {"odd": [1, 2.5, "x", True]}}
-        info["legal"] = self.action_space.contains(action)
+        # A number of a Box without dimensions may come as a float; gymnasium wants an array.
+        space: Any = self.action_space
+        bare = type(space) is spaces.Box and space.shape == ()
+        info["legal"] = space.contains(np.asarray(action, space.dtype) if bare else action)
         if self.steps == STEPS:
             info["is_success"] = True
         return action, 0.5 * self.steps, self.steps == STEPS, False, info

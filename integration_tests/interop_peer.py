@@ -44,6 +44,34 @@ def made(kind: str, arrangement: str) -> Any:
     return gymnasium.vector.SyncVectorEnv(lanes, autoreset_mode=mode)
 
 
+class Beside:
+    """Environments beside each other in this process, stepped one after another."""
+
+    def __init__(self, lanes: list[Any], space: envs.Space) -> None:
+        self._lanes, self._space = lanes, space
+
+    def reset(self, *, seed: list[int]) -> tuple[Any, dict[str, Any]]:
+        found = [env.reset(seed=one)[0] for env, one in zip(self._lanes, seed, strict=True)]
+        return batched(found, self._space), {}
+
+    def step(self, actions: Any) -> tuple[Any, ...]:
+        parts = apart(actions, self._space, len(self._lanes))
+        steps = [env.step(part) for env, part in zip(self._lanes, parts, strict=True)]
+        observations, rewards, terminated, truncated, _ = zip(*steps, strict=True)
+        flags = (np.array(rewards), np.array(terminated), np.array(truncated))
+        return batched(list(observations), self._space), *flags, {}
+
+    def close(self) -> None:
+        """Hold nothing."""
+
+
+def local(kind: str, arrangement: str) -> Any:
+    """What is served, in this process, with the same methods as a client of several lanes."""
+    found = made(kind, arrangement)
+    leaf = envs.SPACES["Discrete"]
+    return Beside(found, envs.SPACES.get(kind, leaf)) if arrangement == "lanes" else found
+
+
 def _lane(kind: str, number: int) -> Callable[[], Any]:
     if kind == "Counting":
         return lambda: envs.Counting(number)
@@ -183,6 +211,85 @@ def play(dial: Dial, kind: str) -> Seen:
             seen.append([told(observation, space), reward, terminated, truncated, known(info)])
         frame = env.render()
         seen.append([list(frame.shape), str(frame.dtype), int(frame.max())])
+    env.close()
+    return seen
+
+
+def play_lanes(dial: Dial, kind: str, steps: int, resets: int) -> Seen:
+    """Episodes of several mirrors beside each other: all but the infos, lane by lane."""
+    env, space = dial(), envs.SPACES[kind]
+    script = sampled(space, envs.LANES * steps)
+    seen: list[Seen] = []
+    for number in range(resets):
+        observations, _ = env.reset(seed=[10 * number + lane for lane in range(envs.LANES)])
+        seen.append([told(one, space) for one in apart(observations, space, envs.LANES)])
+        for step in range(steps):
+            actions = script[envs.LANES * step : envs.LANES * (step + 1)]
+            observations, *outcome_, _ = env.step(batched(actions, space))
+            lanes = [told(one, space) for one in apart(observations, space, envs.LANES)]
+            seen.append([lanes, *(plain(np.asarray(one)) for one in outcome_)])
+    env.close()
+    return seen
+
+
+def lane_ends(dial: Dial, steps: int) -> Seen:
+    """Lanes whose episodes end apart: observations, rewards and flags of every step."""
+    env = dial()
+    seen = [plain(np.asarray(env.reset(seed=[10, 20, 30])[0]))]
+    for step in range(steps):
+        outcome_ = env.step(np.array([1, 2, step % 3]))[:4]
+        seen.append([plain(np.asarray(one)) for one in outcome_])
+    env.close()
+    return seen
+
+
+def lane_seeds(dial: Dial) -> Seen:
+    """The seeds that lanes see: one for each, one number for all, and none."""
+    env = dial()
+    asked: tuple[object, ...] = ([4, 5, 6], 7, None)
+    seen = [plain(np.asarray(env.reset(seed=one)[0])[:, 0]) for one in asked]
+    env.close()
+    return seen
+
+
+def lane_infos(dial: Dial) -> Seen:
+    """The infos of a reset, and of a step in which the first lane ends."""
+    env = dial()
+    seen = [known(env.reset(seed=[4, 5, 6])[1])]
+    seen += [known(env.step(np.array([1, 2, 3]))[4]) for _ in range(2)]
+    env.close()
+    return seen
+
+
+def lane_frames(dial: Dial) -> Seen:
+    """Each lane's frame, by a new client: a frame that fails may end the session."""
+    seen: list[Seen] = []
+    for lane in range(envs.LANES):
+        env = dial()
+        env.reset(seed=[1, 2, 3])
+        seen.append(outcome(lambda: typed(env.render(env_index=lane))))  # noqa: B023 - called here
+        env.close()
+    return seen
+
+
+def lane_failure(dial: Dial) -> Seen:
+    """A lane that raises; then another client."""
+    env = dial()
+    env.reset(seed=[1, 2, 3])
+    seen = [outcome(lambda: env.step(np.array([1, 8, 1])))]
+    env.close()
+    another = dial()
+    seen.append(plain(np.asarray(another.reset(seed=[7, 8, 9])[0])))
+    another.close()
+    return seen
+
+
+def lane_arity(dial: Dial) -> Seen:
+    """Actions for another number of lanes than there are; the session goes on."""
+    env = dial()
+    env.reset(seed=[1, 2, 3])
+    seen = [outcome(lambda: env.step(np.array([1, 1])))]
+    seen.append(plain(np.asarray(env.step(np.array([1, 1, 1]))[1])))
     env.close()
     return seen
 
@@ -390,6 +497,13 @@ SCRIPTS: Mapping[str, Callable[..., Seen]] = {
     one.__name__: one
     for one in (
         play,
+        play_lanes,
+        lane_ends,
+        lane_seeds,
+        lane_infos,
+        lane_frames,
+        lane_failure,
+        lane_arity,
         zero_based,
         contract,
         infos,

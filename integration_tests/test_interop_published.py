@@ -6,118 +6,19 @@ printed after the tests; RLMESH_INTEROP_TABLE names a file that it is written to
 """
 
 import json
-import sys
-import tempfile
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from functools import partial
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
-from rlmesh import ServeOptions, run
-from rlmesh.numpy import Model, RemoteEnv
+from rlmesh import run
+from rlmesh.numpy import Model
 from rlmesh.server.env_server import EnvServer
 
-HERE = Path(__file__).parent
-OUR_SERVER, OUR_CLIENT = "published client, our server", "our client, published server"
-DIRECTIONS = (OUR_SERVER, OUR_CLIENT)
-TRANSPORTS = ("tcp", "unix")
-
-Seen = Any  # what JSON holds
-Through = Callable[..., Seen]
+Through = Callable[..., Any]  # Any: what JSON holds
+Cell = Callable[..., None]
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
-
-
-@pytest.fixture(scope="session")
-def helpers() -> Iterator[None]:
-    """The helpers beside this file can be imported by name, as the published side does."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "path", [str(HERE), *sys.path])
-        yield
-
-
-@pytest.fixture(scope="session")
-def peer(helpers: None) -> ModuleType:
-    return import_module("interop_peer")
-
-
-@pytest.fixture(scope="session")
-def hub(helpers: None) -> Iterator[Any]:  # Any: an interop_hub.Hub, importable by then
-    module = import_module("interop_hub")
-    with module.Hub(module.published_python()) as started:
-        yield started
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    # Socket paths have to be short; pytest's own folders are not.
-    with tempfile.TemporaryDirectory(prefix="rlm-") as made:
-        yield Path(made)
-
-
-@pytest.fixture(params=TRANSPORTS)
-def transport(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=DIRECTIONS)
-def direction(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def through(hub: Any, peer: ModuleType, folder: Path, direction: str, transport: str) -> Through:
-    """Serve on one side, play a script on the other, and return what it saw."""
-    address = "127.0.0.1:0" if transport == "tcp" else f"unix://{folder}/env.sock"
-
-    def play(
-        script: str,
-        *arguments: object,
-        kind: str = "Trouble",
-        arrangement: str = "scalar",
-        **limits: object,
-    ) -> Seen:
-        vector = arrangement != "scalar"
-        if direction == OUR_SERVER:
-            with ours(peer, kind, arrangement, address, limits) as served:
-                return hub.ask("script", script, served, vector, arguments)
-        served = hub.ask("serve", kind, arrangement, address, limits)
-        if not isinstance(served, str):
-            return served
-        try:
-            seen = peer.outcome(
-                lambda: peer.SCRIPTS[script](partial(RemoteEnv, served), *arguments)
-            )
-            return json.loads(json.dumps(seen))
-        finally:
-            hub.ask("stop", served)
-
-    return play
-
-
-@contextmanager
-def ours(
-    peer: ModuleType, kind: str, arrangement: str, address: str, limits: dict[str, Any]
-) -> Generator[str]:
-    options = ServeOptions(**limits)
-    with EnvServer(peer.made(kind, arrangement), address, options=options) as server:
-        yield server.address
-
-
-@pytest.fixture
-def cell(
-    record_property: Callable[[str, object], None], direction: str, transport: str
-) -> Callable[..., None]:
-    """Name the cell of the table that a test is, and what it is to say when the test passes."""
-
-    def name(row: str, says: str = "same") -> None:
-        record_property("interop", [row, f"{direction}, {transport}", says])
-
-    return name
 
 
 # Spaces: whatever is sent has to arrive as the environment gave it.
@@ -148,11 +49,9 @@ def test_every_space_of_the_helpers_is_in_the_table(peer: ModuleType) -> None:
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "MultiDiscrete start"])
 def test_episodes_arrive_as_the_environment_plays_them(
-    through: Through, cell: Callable[..., None], peer: ModuleType, direction: str, kind: str
+    through: Through, cell: Cell, peer: ModuleType, our_server: bool, kind: str
 ) -> None:
-    refused = (
-        REFUSED_BY_PUBLISHED_CLIENT if direction == OUR_SERVER else REFUSED_BY_PUBLISHED_SERVER
-    )
+    refused = REFUSED_BY_PUBLISHED_CLIENT if our_server else REFUSED_BY_PUBLISHED_SERVER
     seen = through("play", kind, kind=kind)
     if kind in refused:
         cell(kind, refused[kind])
@@ -163,10 +62,10 @@ def test_episodes_arrive_as_the_environment_plays_them(
 
 
 def test_a_published_side_counts_the_categories_of_multi_discrete_from_zero(
-    through: Through, cell: Callable[..., None], direction: str
+    through: Through, cell: Cell, our_server: bool
 ) -> None:
     seen = through("zero_based", kind="MultiDiscrete start")
-    if direction == OUR_SERVER:
+    if our_server:
         cell("MultiDiscrete start", "counted from 0 by the published client (wire 1.3, 2.1)")
         assert seen == [[[0, 0], True], [[2, 299], True]]
     else:
@@ -179,7 +78,7 @@ def test_a_published_side_counts_the_categories_of_multi_discrete_from_zero(
 
 
 def test_both_sides_read_the_same_contract(
-    through: Through, cell: Callable[..., None], peer: ModuleType, direction: str
+    through: Through, cell: Cell, peer: ModuleType, our_server: bool
 ) -> None:
     cell("contract, metadata")
     seen = through("contract", kind="nested")
@@ -192,26 +91,24 @@ def test_both_sides_read_the_same_contract(
 
 
 def test_every_kind_of_value_in_an_info_arrives(
-    through: Through, cell: Callable[..., None], peer: ModuleType
+    through: Through, cell: Cell, peer: ModuleType
 ) -> None:
     cell("info of every kind", "same; arrays as lists (wire 5.4)")
     assert through("infos") == json.loads(json.dumps(peer.plain(dict(peer.envs.INFO))))
 
 
-def test_seeds_reach_the_environment(through: Through, cell: Callable[..., None]) -> None:
+def test_seeds_reach_the_environment(through: Through, cell: Cell) -> None:
     cell("seeds, and none")
     assert through("seeds") == [0, 7, 2**63 - 1, 5, None]
 
 
-def test_options_reach_the_environment(through: Through, cell: Callable[..., None]) -> None:
+def test_options_reach_the_environment(through: Through, cell: Cell) -> None:
     cell("options, empty and none")
     deep = {"level": [1, "two"], "map": {"none": None, "on": True, "raw": "bytes fe", "x": 2.5}}
     assert through("options") == [None, {}, deep]
 
 
-def test_frames_of_every_form_arrive(
-    through: Through, cell: Callable[..., None], peer: ModuleType
-) -> None:
+def test_frames_of_every_form_arrive(through: Through, cell: Cell, peer: ModuleType) -> None:
     cell("render: RGB, RGBA, grey, CHW, none")
     rgb, rgba, grey = (peer.typed(peer.envs.FRAMES[name]) for name in ("rgb", "rgba", "grey"))
     expected = {"rgb": rgb, "rgba": rgba, "grey": grey, "channels first": rgb, "none": None}
@@ -231,9 +128,9 @@ def test_frames_of_every_form_arrive(
     ],
 )
 def test_what_fails_in_the_environment_is_named_and_the_next_session_works(
-    through: Through, cell: Callable[..., None], direction: str, script: str, said: str
+    through: Through, cell: Cell, our_server: bool, script: str, said: str
 ) -> None:
-    dead = direction == OUR_SERVER and script != "failing_render"
+    dead = our_server and script != "failing_render"
     cell(
         script.replace("_", " "),
         "named; this client is of no use after (wire 9.6)" if dead else "named; client goes on",
@@ -251,7 +148,7 @@ def test_what_fails_in_the_environment_is_named_and_the_next_session_works(
 
 
 def test_an_action_that_is_none_of_the_space_is_refused_and_the_session_goes_on(
-    through: Through, cell: Callable[..., None]
+    through: Through, cell: Cell
 ) -> None:
     cell("bad action")
     *refused, total = through("bad_action")
@@ -262,7 +159,7 @@ def test_an_action_that_is_none_of_the_space_is_refused_and_the_session_goes_on(
 
 
 def test_a_step_before_the_first_reset_is_refused(
-    through: Through, cell: Callable[..., None], direction: str
+    through: Through, cell: Cell, our_server: bool
 ) -> None:
     cell("step before reset", "refused by ours; a published pair steps (wire 5.2)")
     refused, after = through("step_before_reset")
@@ -271,9 +168,7 @@ def test_a_step_before_the_first_reset_is_refused(
     assert after == {"options": None, "seed": 3}
 
 
-def test_a_step_after_the_end_reaches_the_environment(
-    through: Through, cell: Callable[..., None]
-) -> None:
+def test_a_step_after_the_end_reaches_the_environment(through: Through, cell: Cell) -> None:
     cell("step after the end")
     going_on = [1.5, False, False]
     assert through("step_after_end") == [[1.5, True, False], going_on, [1.5, False, True], going_on]
@@ -282,9 +177,7 @@ def test_a_step_after_the_end_reaches_the_environment(
 # Sessions
 
 
-def test_a_second_client_is_refused_until_the_first_has_left(
-    through: Through, cell: Callable[..., None]
-) -> None:
+def test_a_second_client_is_refused_until_the_first_has_left(through: Through, cell: Cell) -> None:
     cell("second client")
     refused, total, admitted = through("second_client")
 
@@ -293,9 +186,7 @@ def test_a_second_client_is_refused_until_the_first_has_left(
     assert admitted == {"options": None, "seed": 2}
 
 
-def test_a_client_that_left_is_of_no_use_and_another_one_is(
-    through: Through, cell: Callable[..., None]
-) -> None:
+def test_a_client_that_left_is_of_no_use_and_another_one_is(through: Through, cell: Cell) -> None:
     cell("close, and again")
     unusable, another = through("leaving")
 
@@ -303,9 +194,7 @@ def test_a_client_that_left_is_of_no_use_and_another_one_is(
     assert another == {"options": None, "seed": 5}
 
 
-def test_a_client_that_waited_too_long_can_be_used_again(
-    through: Through, cell: Callable[..., None]
-) -> None:
+def test_a_client_that_waited_too_long_can_be_used_again(through: Through, cell: Cell) -> None:
     cell("timeout, then reset")
     late, after = through("timeouts")
 
@@ -314,16 +203,12 @@ def test_a_client_that_waited_too_long_can_be_used_again(
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_a_client_stops_a_server_that_lets_it(
-    through: Through, cell: Callable[..., None], allowed: bool
-) -> None:
+def test_a_client_stops_a_server_that_lets_it(through: Through, cell: Cell, allowed: bool) -> None:
     cell("shutdown, allowed" if allowed else "shutdown, not allowed")
     assert through("shutdown", allow_remote_shutdown=allowed) is allowed
 
 
-def test_an_idle_server_stops_though_a_client_is_attached(
-    through: Through, cell: Callable[..., None]
-) -> None:
+def test_an_idle_server_stops_though_a_client_is_attached(through: Through, cell: Cell) -> None:
     cell("idle timeout")
     seen = through("idle", idle_timeout_seconds=0.3, drain_timeout_seconds=0.2)
     assert "ConnectionError" in seen["raised"]
@@ -333,20 +218,16 @@ def test_an_idle_server_stops_though_a_client_is_attached(
 
 
 def test_evaluations_end_every_episode(
-    hub: Any,
-    peer: ModuleType,
-    folder: Path,
-    cell: Callable[..., None],
-    direction: str,
-    transport: str,
+    between: Callable[..., Any], peer: ModuleType, cell: Cell
 ) -> None:
     cell("rlmesh.run")
-    address = "127.0.0.1:0" if transport == "tcp" else f"unix://{folder}/env.sock"
-    if direction == OUR_SERVER:
-        with ours(peer, "Discrete start", "scalar", address, {}) as served:
-            records = hub.ask("evaluate", served, "Discrete start")
-    else:
-        served = hub.ask("serve", "Discrete start", "scalar", address, {})
-        records = peer.evaluated(run, Model, served, "Discrete start")
-        hub.ask("stop", served)
+    kind = "Discrete start"
+
+    def there(address: str) -> tuple[object, ...]:
+        return "evaluate", address, kind
+
+    def here(address: str) -> Any:
+        return peer.evaluated(run, Model, address, kind)
+
+    records = between(there, here, kind=kind, arrangement="scalar")
     assert records == [[4, 5.0, True], [4, 5.0, True]]
