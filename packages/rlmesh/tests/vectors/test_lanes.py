@@ -12,6 +12,7 @@ from rlcore import (
     EnvironmentException,
     InvalidActionError,
     InvalidObservationError,
+    UnsupportedError,
 )
 from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
 from rlmesh.server.env_server import EnvServer
@@ -123,6 +124,7 @@ def test_an_observation_outside_its_space_is_told_with_its_lane(
 def test_each_lane_is_drawn_by_itself(lanes: list[Any], serve: Serve) -> None:
     with RemoteVectorEnv(serve(lanes).address) as env:
         env.reset()
+        assert not env.closed
         lanes[2].steps = 9
         frames = env.render()
         assert [int(frame[0, 0, 0]) for frame in frames] == [0, 0, 9]
@@ -130,6 +132,7 @@ def test_each_lane_is_drawn_by_itself(lanes: list[Any], serve: Serve) -> None:
         with pytest.raises(InvalidActionError, match="lane 3"):
             env.render(env_index=3)
         env.step(ZEROS)
+    assert env.closed
 
 
 def test_a_vector_environment_is_drawn_lane_by_lane(wanderer: Any, serve: Serve) -> None:
@@ -164,6 +167,24 @@ def test_a_finished_lane_of_a_disabled_vector_environment_has_to_be_reset_first(
             env.step(ZEROS[:2])
         assert caught.value.code == "not_ready"
         env.reset(options={"reset_mask": np.array([True, True])})
+        env.step(ZEROS[:2])
+
+
+def test_a_mask_that_the_server_refuses_leaves_the_episodes_running(
+    wanderer: Any, serve: Serve
+) -> None:
+    class Whole(SyncVectorEnv[Any, Any]):
+        """Not one of gymnasium's own, as far as a server can see."""
+
+        @property
+        def unwrapped(self) -> Any:
+            return None
+
+    with RemoteVectorEnv(serve(Whole([wanderer] * 2)).address) as env:
+        env.reset(seed=0)
+        env.step(ZEROS[:2])
+        with pytest.raises(UnsupportedError, match="some of its lanes"):
+            env.reset(options={"reset_mask": np.array([True, False])})
         env.step(ZEROS[:2])
 
 

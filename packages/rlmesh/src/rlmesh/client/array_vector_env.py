@@ -111,7 +111,7 @@ class ArrayVectorEnv(VectorHandle, BaseVectorEnv):
             **kwargs: what gymnasium's own vector environments take; there is nothing for it here.
         """
         self.closed = True
-        self._link.close()
+        super().close(**kwargs)
 
     def _own_rewards(self, rewards: NDArray[np.float64]) -> Any:  # Any: the framework's array
         return self._backend.owned(rewards)

@@ -33,6 +33,7 @@ from rlmesh.protocol.faults import Occasion, error_of
 from rlmesh.protocol.handshake import TENSORS
 from rlmesh.protocol.identifiers import time_ordered_id
 from rlmesh.protocol.messages import FaultReceived, Leaves, ResetReply, StepReply
+from rlmesh.spaces.coerce import shown
 from rlmesh.specs import EnvContract
 from rlmesh.transport.handshake_wire import read_shutdown_answer, write_shutdown
 from rlmesh.transport.lane import Lane
@@ -64,6 +65,8 @@ class EnvLink:
         dialled = dial(destination)
         self.wires = Wires(dialled, patience)
         self.episode_id = ""
+        # As it was given, for an error that tells of it.
+        self.last_action: object = None
         self._destination = replace(destination, contract=dialled.contract)
         self._timeout_ms = patience.timeout_ms
         contract = dialled.contract
@@ -117,6 +120,7 @@ class EnvLink:
     def step(self, action: object) -> Outcome:
         """Take a step."""
         self.require_running()
+        self.last_action = action
         try:
             leaves = self._encode(action)
         except InvalidValueError as error:
@@ -139,12 +143,18 @@ class EnvLink:
         options: Mapping[str, object] | None,
         lanes: tuple[int, ...],
         episode_ids: tuple[str, ...],
+        *,
+        partial: bool = False,
     ) -> ResetReply:
-        """Start episodes in these lanes, or in all where none is named; see `Lane.reset`."""
+        """Start episodes in these lanes, or in all where none is named; see `Lane.reset`.
+
+        Where the reset is `partial`, the episodes of other lanes go on, also if it is refused.
+        """
         self._require_own_process()
         with self._my_turn():
             lane = self._joined()
-            self._steps, self._was_reset = 0, False
+            if not partial:
+                self._steps, self._was_reset = 0, False
             number = self._next()
 
             def ask(lane: Lane) -> ResetReply:
@@ -392,6 +402,7 @@ class EnvLink:
             episode_id=self.episode_id or None,
             seed=self._seed,
             step=self._steps if operation == "step" else None,
+            action=shown(self.last_action) if operation == "step" else None,
         )
 
     def _next(self) -> int:

@@ -129,7 +129,3 @@ class RemoteVectorEnv(VectorHandle):
         if env_index is not None:
             return self._frame(env_index)
         return self._frames(range(self.num_envs))
-
-    def close(self) -> None:
-        """Leave; the server goes on. A second call does nothing."""
-        self._link.close()

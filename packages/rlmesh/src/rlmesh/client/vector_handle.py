@@ -99,6 +99,14 @@ class VectorHandle:
         """Ask the server to stop; False when it does not let clients do that."""
         return self._link.shutdown(reason)
 
+    def close(self, **kwargs: object) -> None:
+        """Leave; the server goes on. A second call does nothing.
+
+        Args:
+            **kwargs: what gymnasium's own vector environments take; there is nothing for it here.
+        """
+        self._link.close()
+
     def _frame(self, lane: int) -> Any:  # Any: the backend's array
         """Return a lane's frame, or None when there is none."""
         frame = self._link.render(lane)
@@ -111,7 +119,7 @@ class VectorHandle:
         return self
 
     def __exit__(self, *_: object) -> Literal[False]:
-        self._link.close()
+        self.close()
         return False
 
     def __reduce__(self) -> NoReturn:

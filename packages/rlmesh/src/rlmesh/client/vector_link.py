@@ -76,11 +76,12 @@ class VectorLink:
         for lane in wanted:
             ids[lane] = time_ordered_id()
         if mask is None or self._is_ours:
-            reply = self.link.ask_reset(seeds, options, (), tuple(ids))
+            partial = mask is not None
+            reply = self.link.ask_reset(seeds, options, (), tuple(ids), partial=partial)
             leaves = reply.leaves
         else:
             named = tuple([ids[lane] for lane in mask])
-            reply = self.link.ask_reset(seeds, rest, tuple(mask), named)
+            reply = self.link.ask_reset(seeds, rest, tuple(mask), named, partial=True)
             leaves = self._merged(reply.leaves, mask)
         self.episode_ids, self.completed = tuple(ids), 0
         asked = range(self.lanes) if mask is None or self._is_ours else mask
