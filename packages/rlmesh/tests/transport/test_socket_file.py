@@ -193,6 +193,15 @@ def test_any_path_that_fits_can_be_taken(folder: Path, listener: Listener, name:
     assert answers(path)
 
 
+def test_the_systems_list_of_sockets_shows_the_path_at_the_end(
+    folder: Path, listener: Listener
+) -> None:
+    path = folder / "env.sock"
+    make_socket_file(str(path), listener)
+    listed = [line.split()[-1] for line in Path("/proc/net/unix").read_text().splitlines()]
+    assert any(name.endswith(str(path)) for name in listed)
+
+
 def test_a_deep_folder_can_be_bound_in(folder: Path, listener: Listener) -> None:
     deep = folder / ("d" * (UNIX_PATH_LIMIT - len(str(folder)) - 5))
     deep.mkdir()

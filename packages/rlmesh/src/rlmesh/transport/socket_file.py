@@ -22,8 +22,9 @@ PROBE_SECONDS = 1.0
 LOCK_SECONDS = 5.0
 LOCK_GLANCE_SECONDS = 0.01
 OWNER_ONLY = 0o600
-# gRPC removes the file at the path that it bound when it stops; a name that nobody can guess makes
-# that path nobody's.
+OWNER_FOLDER = 0o700
+# gRPC removes the file at the path that it bound when it stops; below a folder that nobody can
+# guess that path is nobody's.
 NAME_BYTES = 8
 # Characters that gRPC takes in a path as they are; it reads others as parts of a URI.
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-")
@@ -69,10 +70,8 @@ def make_socket_file(path: str, bind: Callable[[str], None]) -> SocketFile:
     if not folder.is_dir():
         raise SocketFileError(f"the folder {str(folder)!r} does not exist")
     try:
-        with _private_folder(folder) as private, _bindable(private) as there:
-            name = secrets.token_hex(NAME_BYTES)
-            bind(f"{there}/{name}")
-            made = private / name
+        with _private_folder(folder) as private, _bindable(private, path) as (there, made):
+            bind(there)
             # Nobody else can look in here: the mode is right before there is anything to open.
             made.chmod(OWNER_ONLY)
             with _only_one(folder):
@@ -116,22 +115,37 @@ def _only_one(folder: Path) -> Generator[None]:
 
 
 @contextmanager
-def _bindable(private: Path) -> Generator[str]:
+def _bindable(private: Path, path: str) -> Generator[tuple[str, Path]]:
+    """Yield what to bind, and the file that it makes.
+
+    The system lists a socket by the name that it was bound under. That name ends with the path
+    itself wherever it fits, so that people and tools find the server by it.
+    """
+    known, unknown = path.lstrip("/"), secrets.token_hex(NAME_BYTES)
+    if _can_be_bound(f"{private}/{known}"):
+        yield f"{private}/{known}", _made_in(private, known)
+        return
     # A path beside a long one is longer still, and gRPC reads some characters in its own way: then
     # the folder gets another name for a moment.
-    if _can_be_bound(str(private)):
-        yield str(private)
-        return
     with tempfile.TemporaryDirectory(prefix="rlm-") as elsewhere:
         alias = Path(elsewhere, "d")
         alias.symlink_to(private)
-        if not _can_be_bound(str(alias)):
-            raise SocketFileError(f"the path {str(private)!r} is too long to be bound")
-        yield str(alias)
+        for name in (known, unknown):
+            if _can_be_bound(f"{alias}/{name}"):
+                yield f"{alias}/{name}", _made_in(private, name)
+                return
+        raise SocketFileError(f"the path {str(alias)!r} is too long to be bound")
 
 
-def _can_be_bound(folder: str) -> bool:
-    return _PLAIN.issuperset(folder) and len(folder) + 1 + 2 * NAME_BYTES <= UNIX_PATH_LIMIT
+def _made_in(private: Path, name: str) -> Path:
+    made = private / name
+    made.parent.mkdir(OWNER_FOLDER, parents=True, exist_ok=True)
+    return made
+
+
+def _can_be_bound(path: str) -> bool:
+    outside = ".." in path.split("/")
+    return _PLAIN.issuperset(path) and len(path) <= UNIX_PATH_LIMIT and not outside
 
 
 def _clear(path: str) -> None:
