@@ -42,6 +42,7 @@ class EnvironmentException(RLMeshException):
         episode_id: the episode in which it failed.
         seed: the seed of that episode.
         step: the number of the failed step, from 1.
+        action: the action of that step, as text that may be cut off.
         remote_type: the class name of the exception raised by the environment.
         remote_traceback: its traceback; printed with this error's own.
     """
@@ -58,6 +59,7 @@ class EnvironmentException(RLMeshException):
         episode_id: str | None = None,
         seed: int | None = None,
         step: int | None = None,
+        action: str | None = None,
         remote_type: str | None = None,
         remote_traceback: str | None = None,
         **common: Unpack[CommonFacts],
@@ -69,6 +71,7 @@ class EnvironmentException(RLMeshException):
         self.episode_id = episode_id
         self.seed = seed
         self.step = step
+        self.action = action
         self.remote_type = remote_type
         self.remote_traceback = remote_traceback
         if remote_traceback:

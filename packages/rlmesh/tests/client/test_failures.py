@@ -52,7 +52,8 @@ def test_an_environment_that_crashes_arrives_whole_and_can_be_reset(
         with pytest.raises(EnvironmentException, match="the wheel came off") as caught:
             env.step(0)
         error = caught.value
-        assert (error.operation, error.seed, error.step) == ("step", 5, 2)
+        assert (error.operation, error.seed, error.step, error.action) == ("step", 5, 2, "0")
+        assert error.session_id == env.env_id
         assert error.remote_type == "ZeroDivisionError"
         assert error.episode_id == env.episode_id
         assert error.remote_traceback is not None
@@ -284,7 +285,7 @@ def test_a_port_in_use_cannot_be_bound_and_nothing_is_left_open(serve: Serve, fa
     with pytest.raises(BindError, match="Address already in use") as caught:
         EnvServer(second, first.address)
     assert caught.value.address == first.address
-    assert [one.closed for one in second.made] == [1]
+    assert (second.probe.closed, second.made) == (1, [])
 
 
 def test_a_stale_socket_file_is_replaced_and_only_ours_to_open(

@@ -16,7 +16,7 @@ from rlmesh.protocol.faults import (
     error_of,
 )
 
-OCCASION = Occasion("step", "CartPole-v1", "session", "episode", 7, 3)
+OCCASION = Occasion("step", "CartPole-v1", "session", "episode", 7, 3, "[1, 0]")
 
 
 def raised(text: str) -> Exception:
@@ -57,7 +57,7 @@ def test_an_environments_exception_arrives_with_everything_known_about_it() -> N
     assert error.remote_type == "ZeroDivisionError"
     assert error.remote_traceback is not None
     assert "in raised" in error.remote_traceback
-    assert "step 3, seed 7: step failed: ZeroDivisionError: by nothing" in str(error)
+    assert "step 3, seed 7, action [1, 0]: step failed: ZeroDivisionError: by nothing" in str(error)
 
 
 def test_an_exception_of_ours_steps_aside_for_its_cause() -> None:

@@ -95,6 +95,7 @@ class VectorLink:
             Error: as `EnvLink.ask_step`.
         """
         self.link.require_running()
+        self.link.last_action = actions
         lanes = self.lanes
         try:
             leaves = self._encode(actions, lanes)

@@ -59,6 +59,7 @@ class Occasion:
     episode_id: str | None
     seed: int | None
     step: int | None
+    action: str | None = None
 
 
 def environment_fault(operation: str, error: BaseException) -> Fault:
@@ -118,6 +119,7 @@ def error_of(fault: Fault, occasion: Occasion) -> Error:
         episode_id=occasion.episode_id,
         seed=occasion.seed,
         step=occasion.step,
+        action=occasion.action,
         remote_type=_remote_type(fault.message),
         remote_traceback=fault.debug_info or None,
     )
@@ -136,6 +138,8 @@ def _where(occasion: Occasion) -> str:
         facts.append(f"step {occasion.step}")
     if occasion.seed is not None:
         facts.append(f"seed {occasion.seed}")
+    if occasion.action is not None:
+        facts.append(f"action {occasion.action}")
     return ", ".join(facts)
 
 

@@ -28,6 +28,7 @@ from rlmesh.server.vector_sources import many_of, several
 from rlmesh.specs import EnvContract
 from rlmesh.transport.addresses import Address, parse_bind
 from rlmesh.transport.host import Host
+from rlmesh.transport.limits import allow_files
 
 if TYPE_CHECKING:
     from rlmesh.server.metrics import MetricsEndpoint
@@ -130,6 +131,14 @@ class EnvServer:
         else:
             self._environments = environments_of(
                 several(env, many), close_at_end=close_env_on_shutdown, backend=backend
+            )
+        files = allow_files(self._options.max_sessions)
+        if files is not None:
+            log.warning(
+                "%d sessions may need more open files than the %d that this process may have; "
+                "raise its limit (ulimit -n), or lower max_sessions",
+                self._options.max_sessions,
+                files,
             )
         self._service = EnvService(
             self._environments,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 # gRPC's own 4 MiB is too little for a batch of camera frames; the published peers take this much.
 MESSAGE_BYTES = 256 * 1024 * 1024
 UNCOMPRESSED = 1
@@ -12,6 +14,11 @@ KEEPALIVE_SECONDS = 10.0
 SILENT_PART = 0.45
 # Every client that waits for a session holds a thread; more of them are sent away at once.
 LONGEST_QUEUE = 1024
+
+# What a session needs at most: its connection, the process at the other end of it, memory that
+# both share, and a process of its own. The rest is for everything else.
+FILES_PER_SESSION = 5
+SPARE_FILES = 256
 
 Options = list[tuple[str, int | str]]
 
@@ -44,3 +51,22 @@ def keepalive_options(seconds: float = KEEPALIVE_SECONDS) -> Options:
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 1),
         ("grpc.http2.max_ping_strikes", 0),
     ]
+
+
+def allow_files(sessions: int) -> int | None:
+    """Let this process have as many open files as so many sessions may need.
+
+    Returns:
+        how many it may have, where that is too few and cannot be changed from here; else None.
+    """
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    needed = sessions * FILES_PER_SESSION + SPARE_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return None
+    most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return None if most >= needed else most
