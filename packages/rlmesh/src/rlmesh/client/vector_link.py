@@ -28,6 +28,9 @@ from rlmesh.values import Array
 
 RESET_MASK: Final = "reset_mask"
 MASK: Final = f"_{FINAL_OBS}"
+SET: Final = b"\1"
+FLAGS: Final = b"\0" + SET * 255
+"""What any byte of a mask means."""
 
 Seeds = SupportsIndex | Sequence[SupportsIndex | None] | NDArray[np.integer[Any]] | None
 Options = Mapping[str, Any]  # Any: whatever the environment takes
@@ -102,17 +105,15 @@ class VectorLink:
         except InvalidValueError as error:
             raise InvalidActionError(error.message, path=error.path, hint=error.hint) from error
         reply = self.link.ask_step(leaves, lanes, (), self.episode_ids)
-        terminated = np.frombuffer(reply.terminated, np.uint8) != 0
-        truncated = np.frombuffer(reply.truncated, np.uint8) != 0
-        over = terminated | truncated
-        self.completed = int(np.count_nonzero(over))
-        if self.completed and self._rolls:
-            self._roll(over)
+        terminated = reply.terminated.translate(FLAGS)
+        truncated = reply.truncated.translate(FLAGS)
+        ends = SET in terminated or SET in truncated
+        self.completed = self._ended(terminated, truncated) if ends else 0
         return (
             self._decoded(reply.leaves),
             np.array(reply.rewards, np.float64),
-            terminated,
-            truncated,
+            _flags(terminated),
+            _flags(truncated),
             self._info(reply.info, range(lanes)) if reply.info else {},
         )
 
@@ -193,11 +194,15 @@ class VectorLink:
                 f"the observations from {self.link.identity.name!r} do not fit their space: {error}"
             ) from error
 
-    def _roll(self, over: Flags) -> None:
-        ids = list(self.episode_ids)
-        for lane in np.flatnonzero(over).tolist():
-            ids[lane] = time_ordered_id()
-        self.episode_ids = tuple(ids)
+    def _ended(self, terminated: bytes, truncated: bytes) -> int:
+        """Return how many episodes ended; where lanes reset themselves, name the next ones."""
+        over = np.flatnonzero(_flags(terminated) | _flags(truncated)).tolist()
+        if self._rolls:
+            ids = list(self.episode_ids)
+            for lane in over:
+                ids[lane] = time_ordered_id()
+            self.episode_ids = tuple(ids)
+        return len(over)
 
     def _info(self, info: Info, asked: Sequence[int]) -> Info:
         """Return an info about these lanes as gymnasium's vector environments lay it out."""
@@ -227,6 +232,10 @@ class VectorLink:
                 except InvalidValueError:
                     return each  # an info may hold under this name what it likes
         return typed
+
+
+def _flags(mask: bytes) -> Flags:
+    return np.frombuffer(bytearray(mask), np.bool_)
 
 
 def one_seed(seed: Seeds) -> int | None:

@@ -19,8 +19,9 @@ class LaneLedger:
 
     def __init__(self, lanes: int) -> None:
         self._episodes: list[Episode | None] = [None] * lanes
-        self._runs = np.zeros(lanes, np.bool_)
-        self._steps = np.zeros(lanes, np.int64)
+        # Steps of all lanes are counted once: a lane has those since its episode began.
+        self._clock = 0
+        self._began = [0] * lanes
         self._rewards = np.zeros(lanes, np.float64)
         self._nameless: set[int] = set()
         self._unreported: list[Episode] = []
@@ -29,8 +30,7 @@ class LaneLedger:
         """Start an episode; one that still runs in the lane is cut off."""
         self.cut_off((lane,), now_ns)
         self._episodes[lane] = Episode(episode_id or "", seed, now_ns, lane=lane)
-        self._runs[lane] = True
-        self._steps[lane] = 0
+        self._began[lane] = self._clock
         self._rewards[lane] = 0.0
         if episode_id is None:
             self._nameless.add(lane)
@@ -48,14 +48,13 @@ class LaneLedger:
 
     def count(self, rewards: NDArray[np.float64]) -> None:
         """Count a step of every lane."""
-        self._steps += self._runs
-        np.add(self._rewards, rewards, out=self._rewards, where=self._runs)
+        self._clock += 1
+        self._rewards += rewards  # what idle lanes gather is dropped when they begin
 
     def count_one(self, lane: int, reward: float) -> None:
         """Count a step of one lane."""
-        if self._runs[lane]:
-            self._steps[lane] += 1
-            self._rewards[lane] += reward
+        self._began[lane] -= 1
+        self._rewards[lane] += reward
 
     def finish(
         self, lane: int, *, terminated: bool, truncated: bool, now_ns: int
@@ -93,8 +92,8 @@ class LaneLedger:
         episode, self._episodes[lane] = self._episodes[lane], None
         if episode is None:
             return None
-        self._runs[lane] = False
         self._nameless.discard(lane)
-        episode.steps, episode.reward = int(self._steps[lane]), float(self._rewards[lane])
+        episode.steps = self._clock - self._began[lane]
+        episode.reward = float(self._rewards[lane])
         episode.ended_ns = now_ns
         return episode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,9 @@ from rlmesh.specs import AutoresetMode
 if TYPE_CHECKING:
     from rlmesh.server.codecs import Codecs
     from rlmesh.server.environments import Environments
+
+
+SET: Final = b"\1"
 
 
 class VectorStage(Stage):
@@ -121,15 +124,17 @@ class VectorStage(Stage):
             given = checked_lanes(answer, self._count)
         except (TypeError, ValueError) as error:
             raise Failed(environment_fault("step", error)) from error
+        terminated, truncated = given.terminated.tobytes(), given.truncated.tobytes()
+        ends = SET in terminated or SET in truncated
         return StepAnswer(
             self._encoded("step", given.observation),
             given.rewards.tolist(),
-            given.terminated.tobytes(),
-            given.truncated.tobytes(),
+            terminated,
+            truncated,
             given.info,
             timing,
             request.lanes,
-            self._account(request, given),
+            self._account(request, given, ends=ends),
         )
 
     def render(self, request: Request, timing: Timing) -> RenderAnswer:
@@ -206,13 +211,17 @@ class VectorStage(Stage):
         except InvalidValueError as error:
             raise bad_observation(operation, error) from error
 
-    def _account(self, request: Request, given: GivenLanes) -> Sequence[CompletedEpisode]:
+    def _account(
+        self, request: Request, given: GivenLanes, *, ends: bool
+    ) -> Sequence[CompletedEpisode]:
         ledger, before = self._ledger, self._over
-        rolls = self._any_over and self._mode is AutoresetMode.NEXT_STEP
         ledger.name(range(self._count), request.episode_ids)
         ledger.count(given.rewards)
+        if not (ends or self._any_over or ledger.has_unreported):
+            return ()
+        rolls = self._any_over and self._mode is AutoresetMode.NEXT_STEP
         over = self._over = given.terminated | given.truncated
-        self._any_over = bool(over.any())
+        self._any_over = ends
         if rolls:
             self._roll(before, given, request.episode_ids)
         if not (self._any_over or ledger.has_unreported):
