@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 from rlmesh import EnvServer, spaces
@@ -116,6 +117,34 @@ def test_what_differs_between_two_local_copies_cannot_be_checked(
 
     with pytest.raises(NotReproducible, match="with one seed give other observations"):
         check_reproducible("unseeded:Unseeded")
+
+
+def test_lanes_that_start_again_by_themselves_are_stepped_over_their_ends() -> None:
+    vec16 = REFERENCES["vec16"]
+    with EnvServer(load_factory(vec16.source)) as server:
+        drive = Drive(server.address, vec16.source, {}, lanes=16)
+        drive.begin()
+        drive.warm_up()
+        result = drive.run(200, 60.0)
+        drive.close()
+
+    # Every CartPole ends within so many steps; what comes after equals the copy's as well.
+    assert result["steps"] == 200
+    assert result["checked"] == 1 + CHECKED_STEPS + 1
+    assert result["payload_bytes"] == 16 * (8 + 16)
+
+
+def test_lanes_that_do_not_are_reset_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "still", sys.modules[__name__])
+
+    check_reproducible("still:disabled_poles")
+
+
+def disabled_poles() -> object:
+    mode = gymnasium.vector.AutoresetMode.DISABLED
+    return gymnasium.vector.SyncVectorEnv(
+        [lambda: gymnasium.make("CartPole-v1")] * 2, autoreset_mode=mode
+    )
 
 
 def test_in_process_the_environment_is_made_here() -> None:

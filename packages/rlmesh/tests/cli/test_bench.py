@@ -84,6 +84,14 @@ def test_a_server_that_is_there_already_is_measured_unchecked(tmp_path: Path) ->
     assert any("no observation was checked" in note for note in said["notes"])
 
 
+def test_lanes_of_a_server_that_is_there_are_stepped_together(tmp_path: Path) -> None:
+    with EnvServer([noop(), noop(), noop()]) as server:
+        code, said = bench(tmp_path, server.address, "--lanes", "grpc", "--steps", "20")
+
+    assert code == 0
+    assert said["measurements"][0]["payload_bytes"] == 3 * (8 + 16)
+
+
 def test_an_environment_of_the_user_is_a_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,12 +52,14 @@ class Subject:
         steps: how many steps one measurement takes, unless its time is used up before.
         source: what makes it: a gymnasium id or module:attribute; None when it is only served.
         address: where it is served already; None when the measurement serves it.
+        lanes: how many environments one step steps.
     """
 
     name: str
     steps: int
     source: str | None = None
     address: str | None = None
+    lanes: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gc
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 from rlcore import ConfigurationError
 
 from rlmesh.bench.counters import tcp_bytes
-from rlmesh.codec import NUMPY, compile_codec
+from rlmesh.codec import NUMPY, Buffer, compile_batch_codec, compile_codec
 from rlmesh.server.environments import make_env
 from rlmesh.server.sources import load_factory, look_here
-from rlmesh.spaces import Space, from_gymnasium_space
+from rlmesh.spaces import Space
+from rlmesh.spaces.batched import batched
+from rlmesh.specs import AutoresetMode, EnvContract, contract_of
 
 CHECKED_STEPS = 30
 ACTIONS = 16
@@ -44,18 +46,28 @@ class NotReproducible(ConfigurationError):
 class Drive:
     """Steps one environment with a cycle of actions, and resets it where episodes end.
 
+    Lanes that start again by themselves are not reset.
+
     Args:
         address: where it is served; None: it is made in this process.
         source: what makes a copy to check against; None: nothing is checked.
         options: options of the client.
+        lanes: how many environments one step steps.
     """
 
     def __init__(
-        self, address: str | None, source: str | None, options: Mapping[str, object]
+        self,
+        address: str | None,
+        source: str | None,
+        options: Mapping[str, object],
+        *,
+        lanes: int = 1,
     ) -> None:
         self._copy: Env = None if source is None else _made(source)
-        self.env: Env = _dialled(address, options) if address else _made(source or "")
-        self._actions = _actions(_action_space(self.env))
+        self.env: Env = _dialled(address, options, lanes) if address else _made(source or "")
+        self._lanes = lanes
+        self._actions = _actions(_action_space(self.env), lanes)
+        self._ended = _end_of(self.env, lanes)
         self._steps = 0
         self.checked = 0
 
@@ -78,9 +90,9 @@ class Drive:
             WrongObservation: an observation is not the copy's.
         """
         for _ in range(CHECKED_STEPS):
-            observation = _step(self.env, self._action())
+            observation = self._advance(self.env)
             if self._copy is not None:
-                self._check(observation, _step(self._copy, self._action()))
+                self._check(observation, self._advance(self._copy))
             self._steps += 1
 
     def run(self, steps: int, seconds: float) -> dict[str, object]:
@@ -90,6 +102,7 @@ class Drive:
             WrongObservation: it is not the copy's after as many steps.
         """
         env, actions, clock = self.env, self._cycle(), time.perf_counter_ns
+        ended = self._ended
         latencies: list[int] = []
         observation: Value = None
         most = min(steps, LONGEST_RUN)
@@ -102,7 +115,7 @@ class Drive:
             observation, _, terminated, truncated, _ = env.step(action)
             end = clock()
             latencies.append(end - start)
-            if terminated or truncated:
+            if ended(terminated, truncated):
                 observation, _ = env.reset()
             if len(latencies) == most or end > deadline:
                 break
@@ -132,9 +145,15 @@ class Drive:
             return
         expected: Value = None
         for _ in range(count):
-            expected = _step(self._copy, self._action())
+            expected = self._advance(self._copy)
             self._steps += 1
         self._check(observation, expected)
+
+    def _advance(self, env: Env) -> Value:
+        observation, _, terminated, truncated, _ = env.step(self._action())
+        if self._ended(terminated, truncated):
+            observation, _ = env.reset()
+        return observation
 
     def _cycle(self) -> Iterator[Value]:
         index, actions = self._steps, self._actions
@@ -156,14 +175,16 @@ class Drive:
         self.checked += 1
 
     def _payload(self, observation: Value) -> int:
-        spaces = (_action_space(self.env), _observation_space(self.env))
-        values = (self._actions[0], observation)
-        leaves = [
-            leaf
-            for space, value in zip(spaces, values, strict=True)
-            for leaf in compile_codec(space, backend=NUMPY).encode(value)
-        ]
-        return sum(len(leaf) for leaf in leaves)
+        pairs = (
+            (_action_space(self.env), self._actions[0]),
+            (_observation_space(self.env), observation),
+        )
+        return sum(sum(map(len, self._encoded(space, value))) for space, value in pairs)
+
+    def _encoded(self, space: Space, value: Value) -> Sequence[Buffer]:
+        if self._lanes > 1:
+            return compile_batch_codec(space, backend=NUMPY).encode(value, self._lanes)
+        return compile_codec(space, backend=NUMPY).encode(value)
 
 
 def same(got: Value, expected: Value) -> bool:
@@ -193,25 +214,29 @@ def unpacked(text: str) -> NDArray[np.float32]:
     return np.frombuffer(base64.b64decode(text), "<f4")
 
 
+def lanes_of(env: Env) -> int:
+    """Return how many environments one step of an environment steps."""
+    return int(getattr(env, "num_envs", 1)) if hasattr(env, "single_observation_space") else 1
+
+
 def check_reproducible(source: str) -> None:
     """Return when two copies of an environment agree, with one seed and the same actions.
 
     Raises:
         NotReproducible: they do not.
     """
-    first, second = _made(source), _made(source)
+    copy = _made(source)
+    lanes = lanes_of(copy)
+    copy.close()
+    drive = Drive(None, source, {}, lanes=lanes)
     try:
-        actions = _actions(_action_space(first))
-        pairs = [(first.reset(seed=SEED)[0], second.reset(seed=SEED)[0])]
-        pairs += [
-            (_step(first, actions[index % ACTIONS]), _step(second, actions[index % ACTIONS]))
-            for index in range(CHECKED_STEPS)
-        ]
+        drive.begin()
+        drive.warm_up()
+    except WrongObservation as error:
+        reason = f"two copies of {source!r} with one seed give other observations"
+        raise NotReproducible(reason) from error
     finally:
-        first.close()
-        second.close()
-    if not all(same(mine, theirs) for mine, theirs in pairs):
-        raise NotReproducible(f"two copies of {source!r} with one seed give other observations")
+        drive.close()
 
 
 def _made(source: str) -> Env:
@@ -219,35 +244,43 @@ def _made(source: str) -> Env:
     return make_env(load_factory(source))
 
 
-def _dialled(address: str, options: Mapping[str, object]) -> Env:
+def _dialled(address: str, options: Mapping[str, object], lanes: int) -> Env:
+    given = cast("dict[str, Any]", dict(options))  # Any: checked by the client
+    if lanes > 1:
+        from rlmesh.client.numpy_vector_env import RemoteVectorEnv
+
+        return RemoteVectorEnv(address, **given)
     from rlmesh.client.numpy_env import RemoteEnv
 
-    return RemoteEnv(address, **cast("dict[str, Any]", dict(options)))  # Any: checked by the client
+    return RemoteEnv(address, **given)
 
 
-def _step(env: Env, action: Value) -> Value:
-    observation, _, terminated, truncated, _ = env.step(action)
-    if terminated or truncated:
-        observation, _ = env.reset()
-    return observation
+def _end_of(env: Env, lanes: int) -> Callable[[Any, Any], object]:
+    """Return what tells of a step's flags whether the environment has to be reset."""
+    if lanes == 1:
+        return lambda terminated, truncated: terminated or truncated
+    if _contract(env).autoreset_mode is AutoresetMode.DISABLED:
+        return lambda terminated, truncated: np.any(terminated) or np.any(truncated)
+    return lambda terminated, truncated: False
 
 
-def _actions(space: Space) -> list[Value]:
-    drawn = space.using(NUMPY)
+def _actions(space: Space, lanes: int) -> list[Value]:
+    drawn = (space if lanes == 1 else batched(space, lanes)).using(NUMPY)
     drawn.seed(SEED)
     return [drawn.sample() for _ in range(ACTIONS)]
 
 
+def _contract(env: Env) -> EnvContract:
+    contract: EnvContract | None = getattr(env, "env_contract", None)
+    return contract_of(env) if contract is None else contract
+
+
 def _action_space(env: Env) -> Space:
-    contract = getattr(env, "env_contract", None)
-    return from_gymnasium_space(env.action_space) if contract is None else contract.action_space
+    return _contract(env).action_space
 
 
 def _observation_space(env: Env) -> Space:
-    contract = getattr(env, "env_contract", None)
-    if contract is None:
-        return from_gymnasium_space(env.observation_space)
-    return cast("Space", contract.observation_space)
+    return _contract(env).observation_space
 
 
 def _short(value: Value) -> str:

@@ -110,7 +110,8 @@ def _open(
     # The lane is asked for by name, so that no other one is measured in its place.
     options: Mapping[str, object] = {} if made_here else {"lane": cell.carrier.lane}
     for client in clients:
-        client.tell({"do": "open", "address": address, "source": source, "options": options})
+        where = {"address": address, "source": source, "lanes": cell.subject.lanes}
+        client.tell({"do": "open", "options": options, **where})
     return max(float(client.answer(START_SECONDS)["answered_at"]) for client in clients)
 
 

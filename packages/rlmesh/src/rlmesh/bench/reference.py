@@ -11,13 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rlcore import ConfigurationError, MissingDependencyError
 
 from rlmesh import spaces
 from rlmesh.codec import NUMPY
+
+if TYPE_CHECKING:
+    import gymnasium
 
 VECTOR_LANES = 16
 FRAMES = 4
@@ -35,6 +38,7 @@ class Reference:
         shows: what its figures are about.
         steps: how many steps one measurement takes, unless its time is used up before.
         needs: the package that it needs beyond rlmesh.
+        lanes: how many environments one step steps.
     """
 
     name: str
@@ -42,6 +46,7 @@ class Reference:
     shows: str
     steps: int
     needs: str | None = None
+    lanes: int = 1
 
     @property
     def source(self) -> str:
@@ -61,6 +66,7 @@ REFERENCES: Mapping[str, Reference] = {
         Reference("cartpole", "cartpole", "CartPole-v1, with its resets", 3000, needs="gymnasium"),
         Reference("image", "image", "uint8 (210, 160, 3), 101 kB: an Atari frame", 2000),
         Reference("cameras", "cameras", "uint8 (3, 224, 224, 3), 452 kB: the cost of bytes", 1000),
+        Reference("vec16", "vec16", "16 CartPoles at once", 2000, needs="gymnasium", lanes=16),
         Reference("dict", "robot", "two images, 14 float32 and a sentence, 98 kB: structure", 2000),
     )
 }
@@ -156,9 +162,21 @@ def robot() -> Frames:
 
 def cartpole() -> object:
     """Return gymnasium's CartPole-v1."""
+    return _pole()
+
+
+def vec16() -> object:
+    """Return 16 CartPoles that are stepped together and start again by themselves."""
     import gymnasium
 
-    return cast("object", gymnasium.make("CartPole-v1"))
+    mode = gymnasium.vector.AutoresetMode.NEXT_STEP
+    return gymnasium.vector.SyncVectorEnv([_pole] * VECTOR_LANES, autoreset_mode=mode)
+
+
+def _pole() -> gymnasium.Env[Any, Any]:  # Any: gymnasium leaves them open
+    import gymnasium
+
+    return gymnasium.make("CartPole-v1")
 
 
 def _pixels(*shape: int) -> spaces.Space:

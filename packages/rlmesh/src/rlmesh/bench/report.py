@@ -126,7 +126,8 @@ def _steps(subject: Subject, found: Sequence[Summary]) -> str:
     if not rows:
         return ""
     payload = next((one.medians["payload_bytes"] for one in rows if one.medians), None)
-    size = "" if payload is None else f" ({payload:,.0f} bytes of action and observation)"
+    lanes = f"; each steps {subject.lanes} lanes" if subject.lanes > 1 else ""
+    size = "" if payload is None else f" ({payload:,.0f} bytes of action and observation{lanes})"
     head = ["", "steps/s", "range", "x", *(title for title, *_ in _COLUMNS)]
     return f"{subject.name}{size}\n" + _table([head, *map(_row, rows)])
 

@@ -22,16 +22,18 @@ class Worker:
     def __init__(self) -> None:
         # Loading the library is measured by itself, so that it is no part of the start-up time.
         from rlmesh.bench.drive import Drive
-        from rlmesh.client import numpy_env
+        from rlmesh.client import numpy_env, numpy_vector_env
 
-        self._loaded = (Drive, numpy_env)
+        self._loaded = (Drive, numpy_env, numpy_vector_env)
         self._drive: Drive | None = None
         self.import_s = time.monotonic() - _STARTED
 
     def open(self, command: Mapping[str, Any]) -> dict[str, object]:
         """Connect, reset, and take the first steps."""
         make = self._loaded[0]
-        self._drive = make(command["address"], command["source"], command["options"])
+        self._drive = make(
+            command["address"], command["source"], command["options"], lanes=command["lanes"]
+        )
         answered = self._drive.begin()
         self._drive.warm_up()
         return {"answered_at": answered}

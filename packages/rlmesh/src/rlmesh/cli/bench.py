@@ -33,7 +33,9 @@ def add_bench(add: AddParser) -> None:
         "environments",
     )
     parser.add_argument(
-        "--envs", type=_names, help="which reference environments: noop,cartpole,image,cameras,dict"
+        "--envs",
+        type=_names,
+        help="which reference environments: noop,cartpole,image,cameras,vec16,dict",
     )
     parser.add_argument(
         "--lanes",
@@ -121,13 +123,38 @@ def _subjects(options: argparse.Namespace) -> "list[Subject]":
             raise ConfigurationError("--envs is given beside a target", hint="Give one of them.")
         steps = options.steps or TARGET_STEPS
         if is_address(options.target):
-            return [Subject(options.target, steps, address=options.target)]
-        return [Subject(options.target, steps, source=options.target)]
+            lanes = _lanes_at(options.target)
+            return [Subject(options.target, steps, address=options.target, lanes=lanes)]
+        lanes = _lanes_of(options.target)
+        return [Subject(options.target, steps, source=options.target, lanes=lanes)]
     if options.envs:
         chosen = [reference(name) for name in options.envs]
     else:
         chosen = [one for one in REFERENCES.values() if one.is_installed]
-    return [Subject(one.name, options.steps or one.steps, source=one.source) for one in chosen]
+    return [
+        Subject(one.name, options.steps or one.steps, source=one.source, lanes=one.lanes)
+        for one in chosen
+    ]
+
+
+def _lanes_at(address: str) -> int:
+    from rlmesh.client.visit import Visit
+
+    with Visit(address) as visit:
+        return visit.env_contract.num_envs
+
+
+def _lanes_of(source: str) -> int:
+    from rlmesh.bench.drive import lanes_of
+    from rlmesh.server.environments import close_env, make_env
+    from rlmesh.server.sources import load_factory, look_here
+
+    look_here()
+    env = make_env(load_factory(source))
+    try:
+        return lanes_of(env)
+    finally:
+        close_env(env)
 
 
 def _known(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
