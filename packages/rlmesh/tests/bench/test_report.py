@@ -98,7 +98,7 @@ def test_clients_beside_each_other_have_a_table_of_their_own() -> None:
 
     title = "noop, steps/s of all clients of one server together"
     table = shown.splitlines()[shown.splitlines().index(title) + 1 :]
-    assert table[0].split() == ["1", "clients", "4", "clients"]
+    assert table[0].split() == ["1", "client", "4", "clients"]
     assert table[1].split() == ["gRPC", "over", "tcp", "100", "250"]
 
 

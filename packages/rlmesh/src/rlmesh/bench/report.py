@@ -162,7 +162,7 @@ def _scaling(subject: Subject, found: Sequence[Summary]) -> str:
     if counts in ([], [1]):
         return ""
     rates = {(one.cell.carrier, one.cell.clients): one for one in mine}
-    rows = [["", *(f"{count} clients" for count in counts)]]
+    rows = [["", *("1 client" if count == 1 else f"{count} clients" for count in counts)]]
     for carrier in dict.fromkeys(one.cell.carrier for one in mine):
         cells = [rates.get((carrier, count)) for count in counts]
         rows.append([carrier.label, *map(_rate, cells)])
