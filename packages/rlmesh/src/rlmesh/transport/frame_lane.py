@@ -233,7 +233,10 @@ class FrameLane:
         head = HEAD.pack(len(request), MESSAGE, number, 0, 0, 0, 0)
         try:
             self._end.send((head, request), size)
-            frame = self._end.receive()
+            got = self._receive_into(self._small)
+            if got == 0:
+                raise Broken("the other side has gone")
+            frame = self._end.finish(self._small, got)
         except BaseException as error:
             self._fail(error, operation)
         self._check(frame, number, operation)
