@@ -28,6 +28,7 @@ NOBODY_THERE_SECONDS = 0.3
 # Until the server has told its lease.
 OPENING_SECONDS = 10.0
 PARTING_SECONDS = 0.5
+RETRIED = (CONNECTION_LOST, ServerUnreachable.default_code)
 MS = 1000
 
 
@@ -83,13 +84,13 @@ class Wires:
             self.opening = new_opening(CLIENT_CAPABILITIES, self.patience.queue_seconds)
         self.session_id = time_ordered_id() if self.opening is None else self.opening.session_id
         self._lease_seconds = 0.0
-        edition = self.dialled.edition
-        lane = self.lane = self._lane(self.opening)
-        self._position = None
+        edition, self._position = self.dialled.edition, None
         try:
-            lane.configure(number, edition)
-        except SessionClosed as error:
-            lane = self.again(error, lambda fresh: _configured(fresh, number, edition))
+            try:
+                lane = self.lane = self._lane(self.opening)
+                lane.configure(number, edition)
+            except (SessionClosed, ServerUnreachable) as error:
+                lane = self.again(error, lambda fresh: _configured(fresh, number, edition))
         except SessionBusy as error:
             error.position = self._position
             raise
@@ -104,7 +105,7 @@ class Wires:
         if self.lane is not None and self.lane.is_open:
             self.lane.be_patient(seconds)
 
-    def again(self, error: SessionClosed, ask: Callable[[Lane], T]) -> T:
+    def again(self, error: SessionClosed | ServerUnreachable, ask: Callable[[Lane], T]) -> T:
         """Ask again what broke off, over a fresh connection to the same session.
 
         The server knows a request by its number: one that it has run already gets the answer that
@@ -115,10 +116,11 @@ class Wires:
             Error: whatever `ask` raises.
         """
         opening = self.opening
-        if opening is None or error.code != CONNECTION_LOST:
+        patience = self._resume_seconds()
+        if opening is None or error.code not in RETRIED or not patience:
             raise error
         comes_back = replace(opening, resume=self._lease_seconds > 0)
-        deadline = Deadline.after(self._resume_seconds())
+        deadline = Deadline.after(patience)
         nobody_there: Deadline | None = None
         delays = DELAYS.delays()
         log.info("the connection of session %s broke; it is resumed: %s", opening.session_id, error)
@@ -134,9 +136,9 @@ class Wires:
                 elif failure.code != CONNECTION_LOST:
                     raise
                 if deadline.expired() or (nobody_there is not None and nobody_there.expired()):
-                    raise (
-                        error if isinstance(failure, ServerUnreachable) else failure
-                    ) from failure
+                    if isinstance(failure, ServerUnreachable):
+                        raise error from failure  # that the session was lost is the news
+                    raise
             time.sleep(deadline.at_most(next(delays)))
 
     def let_go(self, *, wait: float = 0.0) -> None:
