@@ -232,11 +232,12 @@ def between(
             *,
             kind: str,
             arrangement: str,
+            protection: Mapping[str, Any] | None = None,
             **limits: Any,
         ) -> Any:
             if our_server:
-                options = ServeOptions(**limits)
-                with EnvServer(peer.made(kind, arrangement), place, options=options) as server:
+                more: Mapping[str, Any] = {"options": ServeOptions(**limits), **(protection or {})}
+                with EnvServer(peer.made(kind, arrangement), place, **more) as server:
                     return hub.ask(*command(server.address))
             served = hub.ask("serve", kind, arrangement, place, limits)
             if not isinstance(served, str):
@@ -260,7 +261,7 @@ def through(between: Callable[..., Any], peer: ModuleType) -> Callable[..., Any]
         arrangement: str = "scalar",
         **limits: Any,
     ) -> Any:
-        many = arrangement != "scalar"
+        many = arrangement not in ("scalar", "factory")
         client: Callable[..., Any] = RemoteVectorEnv if many else RemoteEnv
 
         def there(address: str) -> tuple[object, ...]:
@@ -294,7 +295,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             for name, value in getattr(report, "user_properties", ()):
                 if name == "interop":
                     row, column, says = value
-                    found = says if report.outcome == "passed" else report.outcome.upper()
+                    found = says if report.outcome == "passed" else _not_passed(report)
                     table.setdefault(row, {})[column] = found
     if not table:
         return
@@ -307,3 +308,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     path = os.environ.get("RLMESH_INTEROP_TABLE")
     if path:
         Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _not_passed(report: pytest.TestReport) -> str:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        return report.longrepr[2].replace("Skipped: ", "not run: ")
+    return report.outcome.upper()

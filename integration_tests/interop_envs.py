@@ -74,6 +74,13 @@ SPACES: dict[str, Space] = {
     ),
 }
 
+# What the published package has no words for.
+MORE_SPACES: dict[str, Space] = {
+    "Sequence": spaces.Sequence(spaces.Discrete(3)),
+    "Graph": spaces.Graph(spaces.Box(-1.0, 1.0, (2,)), spaces.Discrete(4)),
+    "OneOf": spaces.OneOf((spaces.Discrete(3), spaces.Box(-1.0, 1.0, (2,)))),
+}
+
 
 class Mirror(gymnasium.Env[Any, Any]):
     """Gives each action back as the next observation; an episode has four steps."""
@@ -81,8 +88,9 @@ class Mirror(gymnasium.Env[Any, Any]):
     def __init__(self, kind: str) -> None:
         self.metadata = {"render_modes": ["rgb_array"], "author": {"name": "interop", "year": 2026}}
         # Of its own: what one lane samples must not depend on the others.
-        self.observation_space = copy.deepcopy(SPACES[kind])
-        self.action_space = SPACES[kind]
+        space = SPACES[kind] if kind in SPACES else MORE_SPACES[kind]
+        self.observation_space = copy.deepcopy(space)
+        self.action_space = space
         self.render_mode = "rgb_array"
         self.steps = 0
 

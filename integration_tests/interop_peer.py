@@ -33,6 +33,8 @@ LARGE = 100  # elements; more are compared by their digest
 
 def made(kind: str, arrangement: str) -> Any:
     """What is served: one environment, a list of lanes, or a native vector environment."""
+    if arrangement == "factory":
+        return envs.Trouble
     if arrangement == "scalar":
         return envs.Trouble() if kind == "Trouble" else envs.Mirror(kind)
     lanes = [_lane(kind, number) for number in range(envs.LANES)]
@@ -437,6 +439,28 @@ def second_client(dial: Dial) -> Seen:
     return [*seen, found]
 
 
+def both_at_once(dial: Dial) -> Seen:
+    """Two clients that step in turns: each has an environment of its own."""
+    first, second = dial(), dial()
+    first.reset()
+    second.reset()
+    first.step(envs.Trouble.GO_ON)
+    seen = [env.step(envs.Trouble.GO_ON)[4]["total"] for env in (first, second)]
+    first.close()
+    second.close()
+    return seen
+
+
+def long_silence(dial: Dial, seconds: float) -> Seen:
+    """A client that is attached and silent for longer than pings are usually borne."""
+    env = dial()
+    env.reset()
+    time.sleep(seconds)
+    seen = env.step(envs.Trouble.GO_ON)[4]["total"]
+    env.close()
+    return seen
+
+
 def leaving(dial: Dial) -> Seen:
     """A client that was closed, closed again, and used; the server goes on."""
     env = dial()
@@ -518,6 +542,8 @@ SCRIPTS: Mapping[str, Callable[..., Seen]] = {
         step_before_reset,
         step_after_end,
         second_client,
+        both_at_once,
+        long_silence,
         leaving,
         timeouts,
         shutdown,

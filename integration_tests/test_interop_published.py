@@ -6,13 +6,15 @@ printed after the tests; RLMESH_INTEROP_TABLE names a file that it is written to
 """
 
 import json
+import os
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from rlmesh import run
-from rlmesh.numpy import Model
+from rlmesh.client.visit import Visit
+from rlmesh.numpy import Model, RemoteEnv
 from rlmesh.server.env_server import EnvServer
 
 Through = Callable[..., Any]  # Any: what JSON holds
@@ -231,3 +233,98 @@ def test_evaluations_end_every_episode(
 
     records = between(there, here, kind=kind, arrangement="scalar")
     assert records == [[4, 5.0, True], [4, 5.0, True]]
+
+
+# What one side does not have
+
+
+@pytest.mark.parametrize("kind", ["Sequence", "Graph", "OneOf"])
+def test_spaces_that_the_published_side_has_no_words_for_are_refused(
+    through: Through, cell: Cell, our_server: bool, kind: str
+) -> None:
+    by = "our server: the client does not know it" if our_server else "the published server"
+    cell(kind, f"refused by {by} (wire 3.2)")
+    seen = through("contract", kind=kind)
+    if our_server:
+        assert "RuntimeError" in seen["raised"]
+        assert kind in seen["text"]
+    else:
+        assert "TypeError" in seen["raised"]
+
+
+def test_a_server_that_wants_a_token_lets_no_published_client_in(
+    through: Through, cell: Cell, our_server: bool
+) -> None:
+    cell("token", "refused: a published client sends none (wire 7.1)")
+    if not our_server:
+        pytest.skip("a published server asks for none (wire 7.1)")
+    seen = through("contract", protection={"token": "the-one-token-there-is"})
+    assert "ConnectionError" in seen["raised"]
+
+
+def test_a_server_with_tls_lets_no_published_client_in(
+    through: Through, cell: Cell, our_server: bool, transport: str
+) -> None:
+    cell("TLS", "refused: a published client speaks none (wire 7.2)")
+    if not our_server:
+        pytest.skip("a published server has none (wire 7.2)")
+    if transport == "unix":
+        pytest.skip("TLS is for TCP")
+    seen = through("contract", protection={"tls": "auto"})
+    assert "ConnectionError" in seen["raised"]
+
+
+def test_each_client_of_a_factory_has_an_environment_of_its_own(
+    through: Through, cell: Cell, our_server: bool
+) -> None:
+    cell("factory: two clients at once")
+    if not our_server:
+        pytest.skip("a published server has one environment (api 20.35)")
+    assert through("both_at_once", arrangement="factory") == [2, 1]
+
+
+def test_a_published_server_is_not_inspected(
+    between: Callable[..., Any], cell: Cell, our_server: bool
+) -> None:
+    cell("rlmesh inspect", "says that the server does not tell")
+    if our_server:
+        pytest.skip("the published package does not look into servers (api 12, 20.35)")
+
+    def here(address: str) -> Any:
+        with Visit(address) as visit:
+            return visit.status(timeout=10)
+
+    def there(address: str) -> tuple[object, ...]:
+        raise AssertionError(address)
+
+    seen = between(there, here, kind="Trouble", arrangement="scalar")
+    assert "UnsupportedError" in seen["raised"]
+    assert "rlmesh 0.1.0) does not tell about its sessions" in seen["text"]
+
+
+@pytest.mark.parametrize("lane", ["local", "tcp"])
+def test_a_lane_that_is_insisted_on_is_missed_in_a_published_server(
+    between: Callable[..., Any], cell: Cell, our_server: bool, lane: str
+) -> None:
+    cell(f"lane={lane!r}", "says that there is none")
+    if our_server:
+        pytest.skip("a published client knows gRPC only (wire 1.1)")
+
+    def here(address: str) -> Any:
+        env: Any = RemoteEnv(address, lane=cast("Any", lane))
+        with env:
+            return env.reset()
+
+    def there(address: str) -> tuple[object, ...]:
+        raise AssertionError(address)
+
+    seen = between(there, here, kind="Trouble", arrangement="scalar")
+    assert "UnsupportedError" in seen["raised"]
+
+
+@pytest.mark.timeout(300)
+def test_a_client_may_be_silent_for_minutes(through: Through, cell: Cell) -> None:
+    cell("silent for 170 s")
+    if not os.environ.get("RLMESH_INTEROP_LONG"):
+        pytest.skip("takes 170 s (wire 0.2); set RLMESH_INTEROP_LONG")
+    assert through("long_silence", 170) == 1
