@@ -87,6 +87,14 @@ def either_address(request: pytest.FixtureRequest, folder: Path) -> str:
     return "127.0.0.1:0" if request.param == "tcp" else f"unix://{folder}/env.sock"
 
 
+@pytest.fixture(params=["local", "tcp", "grpc"])
+def each_lane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let clients of TCP addresses step by each way, one after another."""
+    lane: str = request.param
+    monkeypatch.setenv("RLMESH_LANE", lane)
+    return lane
+
+
 @pytest.fixture
 def folder() -> Iterator[Path]:
     # Socket paths have to be short; pytest's own folders are not.

@@ -84,6 +84,7 @@ class Shapeless:
         (Shapeless(), r"TypeError: step returned \\udcff"),
     ],
 )
+@pytest.mark.usefixtures("each_lane")
 def test_a_failure_whose_text_cannot_travel_arrives_all_the_same(
     serve: Serve, scripted: Any, on_step: object, words: str
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_reward_that_is_not_finite_is_the_environments_fault(
             env.step(0)
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_a_shared_environment_that_crashes_is_reset_by_the_same_client(
     serve: Serve, scripted: Any
 ) -> None:
@@ -145,6 +147,7 @@ def test_an_environment_that_hangs_is_a_timeout_and_the_server_stays_up(
     gate.set()
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_a_shared_environment_that_hangs_is_busy_until_it_returns(
     serve: Serve, scripted: Any, hang: Any, gate: threading.Event, eventually: Any
 ) -> None:
@@ -218,6 +221,7 @@ def test_what_is_no_choice_of_a_discrete_space_is_refused(
         7,
     ],
 )
+@pytest.mark.usefixtures("each_lane")
 def test_an_environment_that_returns_something_else_fails_by_name(
     serve: Serve, scripted: Any, returned: object
 ) -> None:
@@ -362,6 +366,7 @@ def test_a_factory_that_raises_is_named_with_its_reason() -> None:
     assert caught.value.operation == "make"
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_a_factory_that_fails_later_fails_that_session_only(serve: Serve, factory: Any) -> None:
     made = factory()
 
@@ -400,6 +405,7 @@ def test_what_has_no_address_cannot_be_dialled() -> None:
         RemoteEnv(7)
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_two_threads_on_one_client_are_told(
     serve: Serve, scripted: Any, hang: Any, gate: threading.Event, eventually: Any
 ) -> None:

@@ -50,6 +50,7 @@ def said_by_a_child(act: Callable[[], str]) -> str:
 @pytest.mark.parametrize(
     ("operation", "arguments"), [("reset", ()), ("step", (0,)), ("render", ()), ("shutdown", ())]
 )
+@pytest.mark.usefixtures("each_lane")
 def test_a_client_used_after_a_fork_says_so_at_once(
     serve: Serve, factory: Any, client: Any, operation: str, arguments: tuple[int, ...]
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_client_used_after_a_fork_says_so_at_once(
 
 @forks
 @pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.usefixtures("each_lane")
 def test_closing_and_dropping_it_in_a_forked_process_leaves_the_session_alone(
     serve: Serve, factory: Any, client: Any
 ) -> None:

@@ -55,6 +55,7 @@ def test_each_client_of_a_factory_has_an_environment_of_its_own(
     assert all(len(one.threads) == 1 for one in made.made)
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_a_shared_environment_takes_one_client_at_a_time(serve: Serve, scripted: Any) -> None:
     inner = scripted()
     server = serve(inner)
@@ -71,6 +72,7 @@ def test_a_shared_environment_takes_one_client_at_a_time(serve: Serve, scripted:
     assert inner.closed == 1
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_a_dropped_client_frees_its_place(serve: Serve, scripted: Any) -> None:
     server = serve(scripted())
     dropped = RemoteEnv(server)
@@ -81,6 +83,7 @@ def test_a_dropped_client_frees_its_place(serve: Serve, scripted: Any) -> None:
         env.reset()
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_no_more_sessions_than_allowed(serve: Serve, factory: Any) -> None:
     server = serve(factory(), options=ServeOptions(max_sessions=1))
     with RemoteEnv(server) as first, RemoteEnv(server, queue_timeout_seconds=0) as second:
@@ -89,6 +92,7 @@ def test_no_more_sessions_than_allowed(serve: Serve, factory: Any) -> None:
             second.reset()
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_every_environment_that_was_made_is_closed(
     serve: Serve, factory: Any, eventually: Any
 ) -> None:
@@ -132,6 +136,7 @@ def test_shutdown_does_not_wait_for_an_idle_client(
     env.close()
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_shutdown_lets_a_running_step_finish(
     serve: Serve, factory: Any, hang: Any, gate: threading.Event, eventually: Any
 ) -> None:
@@ -151,6 +156,7 @@ def test_shutdown_lets_a_running_step_finish(
         assert results[0][0].tolist() == [1, 1]
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_shutdown_gives_up_on_an_environment_that_hangs(
     factory: Any, hang: Any, gate: threading.Event, eventually: Any
 ) -> None:
@@ -236,6 +242,7 @@ def test_serve_options_that_make_no_sense_are_refused(options: Any) -> None:
         ServeOptions(**options)
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_a_token_is_asked_for_and_checked(serve: Serve, scripted: Any) -> None:
     server = serve(scripted(), token="open sesame")
     with pytest.raises(AccessDenied, match="a token is required"):
@@ -247,6 +254,7 @@ def test_a_token_is_asked_for_and_checked(serve: Serve, scripted: Any) -> None:
         env.reset()
 
 
+@pytest.mark.usefixtures("each_lane")
 def test_signed_tokens_let_in_until_they_expire(serve: Serve, scripted: Any) -> None:
     key = Secret("a key of the control plane")
     server = serve(scripted(), token_key=key, token_subject="env:7")
