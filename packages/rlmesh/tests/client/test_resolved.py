@@ -21,6 +21,7 @@ class Registry:
 
     def __init__(self) -> None:
         self.address = ""
+        self.server: Any = None
         self.expires_at: float | None = None
         self.given = 0
         self.ended: set[str] = set()
@@ -41,7 +42,8 @@ def registry(serve: Serve, factory: Any, monkeypatch: pytest.MonkeyPatch) -> Ite
     """What resolves NAME, to a server that believes it which tokens have ended."""
     made = Registry()
     monkeypatch.setattr("rlmesh.transport.access.verify_token", made.verify)
-    made.address = serve(factory(), token_key="a key").address
+    made.server = serve(factory(), token_key="a key")
+    made.address = made.server.address
     register("testing", made)
     yield made
     unregister("testing")
@@ -62,6 +64,21 @@ def test_a_token_known_to_have_ended_is_replaced_unasked(registry: Registry) -> 
         env.reset()
         assert registry.given == 2
         env.reset()
+    assert registry.given == 2
+
+
+def test_a_session_outlives_the_token_it_was_opened_with(
+    registry: Registry, eventually: Any
+) -> None:
+    with RemoteEnv(NAME, lane="local") as env:
+        env.reset()
+        env.step(0)
+        registry.ended.add("token-1")
+        (session,) = registry.server._service.sessions()
+        session._carrier.break_off()
+        eventually(lambda: session.parked)
+        assert env.step(0)[0].tolist() == [2, 1]
+        assert registry.server._service.sessions() == [session]
     assert registry.given == 2
 
 

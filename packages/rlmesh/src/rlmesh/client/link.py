@@ -63,11 +63,12 @@ class EnvLink:
         strict_dtypes: bool = False,
     ) -> None:
         dialled = dial(destination)
-        self.wires = Wires(dialled, patience)
         self.episode_id = ""
         # As it was given, for an error that tells of it.
         self.last_action: object = None
-        self._destination = replace(destination, contract=dialled.contract)
+        known = self._destination = replace(destination, contract=dialled.contract)
+        renew = (lambda: dial(known)) if known.is_resolved else None
+        self.wires = Wires(dialled, patience, renew)
         self._timeout_ms = patience.timeout_ms
         contract = dialled.contract
         encode = compile_codec(contract.action_space, backend=backend, strict_nan=True).encode

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from rlcore import Deadline, Error, ServerUnreachable, SessionBusy, SessionClosed
+from rlcore import AccessDenied, Deadline, ServerUnreachable, SessionBusy, SessionClosed
 from rlcore.backoff import Backoff
 from rlcore.log import logger
 
@@ -58,11 +58,20 @@ class Patience:
 
 
 class Wires:
-    """What has to be hung up when a client is forgotten; it holds no way back to the client."""
+    """What has to be hung up when a client is forgotten; it holds no way back to the client.
 
-    def __init__(self, dialled: Dialled, patience: Patience) -> None:
+    Args:
+        dialled: the connection.
+        patience: how long to wait for what.
+        renew: dials anew with another credential; None: there is only the one.
+    """
+
+    def __init__(
+        self, dialled: Dialled, patience: Patience, renew: Callable[[], Dialled] | None = None
+    ) -> None:
         self.dialled = dialled
         self.patience = patience
+        self._renew = renew
         self.lane: Lane | None = None
         self.pid = os.getpid()
         self.opening: Opening | None = None
@@ -120,9 +129,8 @@ class Wires:
         if opening is None or error.code not in RETRIED or not patience:
             raise error
         comes_back = replace(opening, resume=self._lease_seconds > 0)
-        deadline = Deadline.after(patience)
-        nobody_there: Deadline | None = None
-        delays = DELAYS.delays()
+        window = _Window(patience)
+        renewed = False
         log.info("the connection of session %s broke; it is resumed: %s", opening.session_id, error)
         while True:
             try:
@@ -131,15 +139,18 @@ class Wires:
                     lane.resume()
                 return ask(lane)
             except (SessionClosed, ServerUnreachable) as failure:
-                if isinstance(failure, ServerUnreachable) or failure.code == SERVER_GONE:
-                    nobody_there = nobody_there or Deadline.after(NOBODY_THERE_SECONDS)
-                elif failure.code != CONNECTION_LOST:
-                    raise
-                if deadline.expired() or (nobody_there is not None and nobody_there.expired()):
+                if window.is_over_after(failure):
                     if isinstance(failure, ServerUnreachable):
                         raise error from failure  # that the session was lost is the news
                     raise
-            time.sleep(deadline.at_most(next(delays)))
+            except AccessDenied:
+                # What a resolver gave for it may have ended meanwhile; the session has not.
+                if renewed or self._renew is None:
+                    raise
+                renewed = True
+                old, self.dialled = self.dialled, self._renew()
+                old.connection.close()
+            window.pause()
 
     def let_go(self, *, wait: float = 0.0) -> None:
         """Hang up, and tell the server that nobody comes back, so that it need not wait.
@@ -199,9 +210,24 @@ class Wires:
         return self._lease_seconds or OPENING_SECONDS
 
 
-def is_broken(error: Error) -> bool:
-    """Tell whether only the way to a session broke, so that it can be taken up again."""
-    return isinstance(error, SessionClosed) and error.code == CONNECTION_LOST
+class _Window:
+    """The time in which it is worth trying again."""
+
+    def __init__(self, seconds: float) -> None:
+        self._deadline = Deadline.after(seconds)
+        self._nobody_there: Deadline | None = None
+        self._delays = DELAYS.delays()
+
+    def is_over_after(self, failure: SessionClosed | ServerUnreachable) -> bool:
+        """Tell whether no other attempt is to follow one that failed like this."""
+        if isinstance(failure, ServerUnreachable) or failure.code == SERVER_GONE:
+            self._nobody_there = self._nobody_there or Deadline.after(NOBODY_THERE_SECONDS)
+            return self._nobody_there.expired() or self._deadline.expired()
+        return failure.code != CONNECTION_LOST or self._deadline.expired()
+
+    def pause(self) -> None:
+        """Wait until the next attempt is due."""
+        time.sleep(self._deadline.at_most(next(self._delays)))
 
 
 def _configured(lane: Lane, number: int, edition: str) -> Lane:
