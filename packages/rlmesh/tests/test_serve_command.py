@@ -16,6 +16,7 @@ from rlcore import ConfigurationError
 from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
 from rlmesh.serve import Misuse, make_parser, read_command
 from rlmesh.server.env_server import EnvServer
+from rlmesh.server.options import ServeOptions
 from rlmesh.server.sources import load_factory
 from rlmesh.server.vector_sources import many_of
 
@@ -288,6 +289,17 @@ def test_an_id_of_gymnasium_is_looked_up_when_it_is_made() -> None:
     with pytest.raises(ConfigurationError) as caught:
         factory()
     assert caught.value.code == "unknown_environment"
+
+
+def test_the_ways_beside_grpc_are_an_option() -> None:
+    def options(*words: str) -> ServeOptions:
+        return read_command(make_parser().parse_args(["X-v0", *words]), {}).options
+
+    assert (options().lanes, options().lane_port) == (True, 0)
+    assert options("--no-lanes").lanes is False
+    assert options("--lane-port", "5556").lane_port == 5556
+    with pytest.raises(Misuse, match="lane_port is 70000"):
+        options("--lane-port", "70000")
 
 
 def test_lanes_are_asked_for_by_arguments_and_by_variables() -> None:

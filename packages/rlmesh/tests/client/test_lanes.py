@@ -10,9 +10,11 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import rlmesh
@@ -31,7 +33,7 @@ from rlcore import (
     UnsupportedError,
 )
 from rlmesh.client import lanes
-from rlmesh.numpy import RemoteEnv
+from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
 from rlmesh.protocol.offers import LaneOffer
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.options import ServeOptions
@@ -225,6 +227,49 @@ def test_every_way_carries_the_same(serve: Serve, lane: Any) -> None:
         assert there["say"] == here["say"]
         assert there["pick"] == here["pick"]
         np.testing.assert_array_equal(there["move"], here["move"])
+
+
+class Columns(gymnasium.Env[Any, Any]):
+    """One of the lanes that are stepped together; its numbers tell it from the others."""
+
+    def __init__(self, lane: int) -> None:
+        self.observation_space = spaces.Box(-1e6, 1e6, (40, 41), np.float64)
+        self.action_space = spaces.Box(-9, 9, (3,), np.float32)
+        self.lane = lane
+        self.count = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.count = 0
+        return self.observation(), {"lane": self.lane}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.count += 1
+        return self.observation(), float(action.sum()), self.count == 3 + self.lane, False, {}
+
+    def observation(self) -> Any:
+        return np.full((40, 41), 100.0 * self.lane + self.count)
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("lane", LANES)
+def test_many_lanes_are_carried_side_by_side(serve: Serve, lane: Any, count: int) -> None:
+    vector = gymnasium.vector.SyncVectorEnv([partial(Columns, index) for index in range(count)])
+    with RemoteVectorEnv(serve(vector), lane=lane) as env:
+        first = env.reset(seed=1)[0]
+        kept: list[Any] = []
+        for step in range(1, 4):
+            actions = np.arange(3 * count, dtype=np.float32).reshape(count, 3) / step
+            observations, rewards, terminated, _, _ = env.step(actions)
+            np.testing.assert_allclose(rewards, actions.sum(axis=1), rtol=1e-6)
+            assert terminated.tolist() == [step == 3 + index for index in range(count)]
+            kept.append(observations)
+        for step, observations in enumerate([first, *kept]):
+            assert observations.shape == (count, 40, 41)
+            expected = [100.0 * index + step for index in range(count)]
+            assert observations[:, 0, 0].tolist() == expected
+            assert (observations == observations[:, :1, :1]).all()
+            assert observations.flags.writeable
 
 
 @pytest.mark.parametrize("lane", LANES)
