@@ -60,6 +60,15 @@ def test_a_rate_is_the_median_of_its_rounds_and_its_ratio_that_of_the_rounds_rat
     assert found[base].ratio == 1
 
 
+def test_without_tcp_rates_are_compared_with_grpc_over_unix_sockets() -> None:
+    local = Cell(NOOP, Carrier("local", "unix"))
+    base = Cell(NOOP, UNIX)
+
+    found = summaries([local, base], [measured(local, 0, 900), measured(base, 0, 300)])
+
+    assert [one.ratio for one in found] == [3, 1]
+
+
 def test_what_failed_in_one_round_only_is_summed_up_from_the_others() -> None:
     cell = Cell(NOOP, TCP)
     records: list[Record] = [

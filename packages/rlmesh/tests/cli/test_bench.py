@@ -1,5 +1,6 @@
 """`rlmesh bench`, with real servers and clients."""
 
+import io
 import json
 import os
 import signal
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from rlmesh import EnvServer
 from rlmesh.bench.reference import noop
+from rlmesh.cli.bench import Progress
 from rlmesh.cli.main import main
 
 pytestmark = pytest.mark.slow
@@ -82,6 +84,36 @@ def test_a_server_that_is_there_already_is_measured_unchecked(tmp_path: Path) ->
     assert (one["carrier"], one["checked"], one["startup_s"]) == ("gRPC over tcp", 0, None)
     assert one["server_cpu_us"] is None
     assert any("no observation was checked" in note for note in said["notes"])
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_progress_is_one_line_on_a_terminal_and_lines_elsewhere(terminal: bool) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    stream = Stream()
+    progress = Progress(stream)
+    progress.show("1/2  noop, in process")
+    progress.show("2/2  image")
+    progress.end()
+
+    lines = "1/2  noop, in process\n2/2  image\n"
+    line = "\r1/2  noop, in process\r2/2  image           \r" + " " * 10 + "\r"
+    assert stream.getvalue() == (line if terminal else lines)
+
+
+def test_a_server_with_tls_and_a_token_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RLMESH_TOKEN", "the-one-token-there-is")
+    with EnvServer(noop, tls="auto") as server:
+        assert server.tls_fingerprint is not None
+        command = [server.address, "--lanes", "tcp", "--steps", "20"]
+        code, said = bench(tmp_path, *command, "--tls", server.tls_fingerprint)
+
+    assert code == 0
+    assert said["measurements"][0]["carrier"] == "fast lane over tcp"
 
 
 def test_lanes_of_a_server_that_is_there_are_stepped_together(tmp_path: Path) -> None:

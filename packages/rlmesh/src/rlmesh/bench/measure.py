@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +32,13 @@ class Settings:
         seconds: how long one run may take.
         rounds: how often each cell is measured.
         checked: the names of the subjects whose observations are compared with a local copy's.
+        client: more options of the clients.
     """
 
     seconds: float
     rounds: int
     checked: frozenset[str]
+    client: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 def measure(cell: Cell, number: int, settings: Settings) -> Record:
@@ -108,7 +110,7 @@ def _open(
     made_here = address is None
     source = cell.subject.source if made_here or cell.subject.name in settings.checked else None
     # The lane is asked for by name, so that no other one is measured in its place.
-    options: Mapping[str, object] = {} if made_here else {"lane": cell.carrier.lane}
+    options = {} if made_here else {**settings.client, "lane": cell.carrier.lane}
     for client in clients:
         where = {"address": address, "source": source, "lanes": cell.subject.lanes}
         client.tell({"do": "open", "options": options, **where})

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from rlmesh.bench.cells import Carrier, Cell
 
-BASELINE = Carrier("grpc", "tcp")
+# What rates are compared with: the first of these that is measured.
+BASELINES = (Carrier("grpc", "tcp"), Carrier("grpc", "unix"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +81,8 @@ class Summary:
         steps_per_s: the median.
         slowest: the smallest rate.
         fastest: the largest rate.
-        ratio: the median of the rates divided by gRPC over TCP's in the same round: what slows a
-            whole round down cancels out; None where that was not measured.
+        ratio: the median of the rates divided by the baseline's in the same round: what slows a
+            whole round down cancels out; None where there is none.
         medians: the other figures, by the names they have in a `Measurement`.
         limited: whether the time ended any of the rounds.
         reason: why there is nothing, where there is nothing.
@@ -117,27 +118,35 @@ def percentiles(latencies_us: NDArray[np.float32]) -> tuple[float, float, float]
     return float(p50), float(p90), float(p99)
 
 
+def baseline_of(all_cells: Iterable[Cell]) -> Carrier | None:
+    """Return what rates are compared with, or None when nothing of it is measured."""
+    measured = {cell.carrier for cell in all_cells}
+    return next((one for one in BASELINES if one in measured), None)
+
+
 def summaries(all_cells: Sequence[Cell], records: Iterable[Record]) -> list[Summary]:
     """Return what the records say about each cell that has one, in the order of the cells."""
     by_cell: dict[Cell, list[Record]] = {}
     for record in records:
         by_cell.setdefault(record.cell, []).append(record)
-    return [_summary(cell, by_cell) for cell in all_cells if cell in by_cell]
+    baseline = baseline_of(all_cells)
+    return [_summary(cell, by_cell, baseline) for cell in all_cells if cell in by_cell]
 
 
-def _summary(cell: Cell, by_cell: dict[Cell, list[Record]]) -> Summary:
+def _summary(cell: Cell, by_cell: dict[Cell, list[Record]], baseline: Carrier | None) -> Summary:
     found = [one for one in by_cell[cell] if isinstance(one, Measurement)]
     reasons = [one.reason for one in by_cell[cell] if isinstance(one, Missing)]
     if not found:
         return Summary(cell, 0, None, None, None, None, {}, False, reasons[0])
     rates = [one.steps_per_s for one in found]
+    base = [] if baseline is None else by_cell.get(Cell(cell.subject, baseline, cell.clients), [])
     return Summary(
         cell=cell,
         rounds=len(found),
         steps_per_s=statistics.median(rates),
         slowest=min(rates),
         fastest=max(rates),
-        ratio=_ratio(found, by_cell.get(Cell(cell.subject, BASELINE, cell.clients), [])),
+        ratio=_ratio(found, base),
         medians={name: _median([getattr(one, name) for one in found]) for name in FIGURES},
         limited=any(one.limited for one in found),
         reason=reasons[0] if reasons else None,

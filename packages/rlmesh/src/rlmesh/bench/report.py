@@ -8,7 +8,14 @@ from typing import cast
 
 from rlmesh.bench.cells import IN_PROCESS, Cell, Subject
 from rlmesh.bench.measure import Settings
-from rlmesh.bench.measurements import BASELINE, Measurement, Record, Summary, flat, summaries
+from rlmesh.bench.measurements import (
+    Measurement,
+    Record,
+    Summary,
+    baseline_of,
+    flat,
+    summaries,
+)
 
 FORMAT = "rlmesh.bench.v1"
 NOTHING = "-"
@@ -88,8 +95,9 @@ class Report:
             "threads. start: from the server's start to the first reset's answer.",
             "TCP bytes are the kernel's count, both ways, without headers; Unix sockets have none.",
         ]
-        if any(one.ratio is not None for one in self.summaries()):
-            said.append(f"x: the rate divided by that of {BASELINE.label} in the same round.")
+        baseline = baseline_of(self.cells)
+        if baseline is not None:
+            said.append(f"x: the rate divided by that of {baseline.label} in the same round.")
         if any(isinstance(one, Measurement) and one.limited for one in self.records):
             said.append(
                 f"{LIMITED} ended by the time limit of {self.settings.seconds:g} s, before the "

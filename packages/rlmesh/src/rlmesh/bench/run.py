@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 
 from rlmesh.bench.cells import Cell, Subject, rounds
@@ -14,7 +14,14 @@ from rlmesh.bench.report import Report
 Show = Callable[[str], object]
 
 
-def run(cells: Sequence[Cell], *, seconds: float, count: int, show: Show) -> Report:
+def run(
+    cells: Sequence[Cell],
+    *,
+    seconds: float,
+    count: int,
+    show: Show,
+    client: Mapping[str, object],
+) -> Report:
     """Measure; Ctrl-C ends it early, and the report says so.
 
     Args:
@@ -22,6 +29,7 @@ def run(cells: Sequence[Cell], *, seconds: float, count: int, show: Show) -> Rep
         seconds: how long one run may take.
         count: how many rounds.
         show: is told how far it is.
+        client: more options of the clients.
 
     Raises:
         Error: the environment cannot be made at all.
@@ -29,7 +37,7 @@ def run(cells: Sequence[Cell], *, seconds: float, count: int, show: Show) -> Rep
     subjects = dict.fromkeys(cell.subject for cell in cells)
     unchecked = {one.name: why for one in subjects if (why := _why_unchecked(one)) is not None}
     checked = frozenset(one.name for one in subjects if one.name not in unchecked)
-    report = Report(machine(), Settings(seconds, count, checked), cells, unchecked)
+    report = Report(machine(), Settings(seconds, count, checked, client), cells, unchecked)
     began = monotonic()
     try:
         for number, cell in rounds(cells, count):

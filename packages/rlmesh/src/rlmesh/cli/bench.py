@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 from rlcore import ConfigurationError
 
-from rlmesh.cli.look import AddParser, positive_seconds
+from rlmesh.cli.look import AddParser, add_tls, positive_seconds
 from rlmesh.cli.play import is_address
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ def add_bench(add: AddParser) -> None:
     )
     parser.add_argument("--steps", type=_count, help="how many steps one run takes (1000 to 3000)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write everything as JSON")
+    add_tls(parser)
     parser.set_defaults(command=bench)
 
 
@@ -69,7 +70,13 @@ def bench(options: argparse.Namespace) -> int:
         _write(options.json, "")
     progress = Progress(sys.stderr)
     try:
-        report = run(cells, seconds=options.seconds, count=options.rounds, show=progress.show)
+        report = run(
+            cells,
+            seconds=options.seconds,
+            count=options.rounds,
+            show=progress.show,
+            client={} if options.tls is None else {"tls": options.tls},
+        )
     finally:
         progress.end()
     if report.records:
@@ -123,7 +130,7 @@ def _subjects(options: argparse.Namespace) -> "list[Subject]":
             raise ConfigurationError("--envs is given beside a target", hint="Give one of them.")
         steps = options.steps or TARGET_STEPS
         if is_address(options.target):
-            lanes = _lanes_at(options.target)
+            lanes = _lanes_at(options.target, options.tls)
             return [Subject(options.target, steps, address=options.target, lanes=lanes)]
         lanes = _lanes_of(options.target)
         return [Subject(options.target, steps, source=options.target, lanes=lanes)]
@@ -137,10 +144,10 @@ def _subjects(options: argparse.Namespace) -> "list[Subject]":
     ]
 
 
-def _lanes_at(address: str) -> int:
+def _lanes_at(address: str, tls: str | None) -> int:
     from rlmesh.client.visit import Visit
 
-    with Visit(address) as visit:
+    with Visit(address, tls=tls) as visit:
         return visit.env_contract.num_envs
 
 
