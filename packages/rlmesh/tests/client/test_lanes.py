@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import signal
 import socket
 import stat
@@ -419,6 +420,25 @@ def test_the_socket_is_private_and_gone_with_the_server(
         server.shutdown()
         assert not path.parent.exists()
     assert list(folder.iterdir()) == []
+
+
+def test_what_a_killed_server_left_behind_is_removed_by_the_next(
+    serve: Serve, scripted: Any, folder: Path
+) -> None:
+    living = serve(scripted(), f"unix://{folder}/living.sock")
+    offer = offer_of(living)
+    new, old = folder / ".rlm-lane-new", folder / ".rlm-lane-old"
+    for left in (new, old):
+        left.mkdir()
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(left / "lane"))
+    for path in (old / "lane", Path(offer.path or "")):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+    serve(scripted(), f"unix://{folder}/next.sock")
+    assert not old.exists()
+    assert new.exists()  # it may be one that is just starting
+    with RemoteEnv(living, lane="local") as env:
+        env.reset()
 
 
 def test_a_socket_is_found_beside_the_dialled_one_where_folders_have_other_names(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hmac
+import itertools
 import os
 import secrets
 import shutil
@@ -51,6 +52,11 @@ from rlmesh.transport.tls import ServerTls
 
 log = logger("rlmesh", "server")
 SOCKET_NAME = "lane"
+FOLDER_PREFIX = ".rlm-lane-"
+# What a killed server left behind is removed by the next one, a minute later: by then, one that
+# was only just starting would listen.
+LEFT_BEHIND_SECONDS = 60.0
+MOST_CLEARED = 32
 # Connections that have not shown the secret yet; more of them are hung up on.
 MOST_STRANGERS = 64
 STRANGER_SECONDS = 5.0
@@ -177,7 +183,8 @@ class FrameHost:
             return None
         for parent in _folders(address):
             try:
-                self._folder = Path(tempfile.mkdtemp(prefix=".rlm-", dir=parent))  # 0700
+                _clear_up(Path(parent))
+                self._folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=parent))  # 0700
                 path = self._folder / SOCKET_NAME
                 if len(str(path).encode()) <= UNIX_PATH_LIMIT:
                     listener = socket.socket(socket.AF_UNIX)
@@ -399,6 +406,23 @@ def _folders(address: Address) -> list[str]:
     # Beside the socket that is dialled, so that whoever reaches it reaches this one too.
     beside = [str(Path(address.path).parent)] if isinstance(address, UnixAddress) else []
     return [*beside, tempfile.gettempdir()]
+
+
+def _clear_up(parent: Path) -> None:
+    """Remove the folders of servers that were killed."""
+    for folder in itertools.islice(parent.glob(f"{FOLDER_PREFIX}*"), MOST_CLEARED):
+        path = folder / SOCKET_NAME
+        try:
+            old = time.time() - path.lstat().st_mtime > LEFT_BEHIND_SECONDS
+            if not old or folder.lstat().st_uid != os.getuid():
+                continue
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.settimeout(GLANCE_SECONDS)
+                probe.connect(str(path))
+        except ConnectionRefusedError:
+            shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            continue  # it has just been removed, or is busy
 
 
 def _code_of(error: RLMeshException) -> str:
