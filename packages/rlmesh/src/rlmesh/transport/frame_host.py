@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-import itertools
 import os
 import secrets
-import shutil
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
-from typing import cast
 
-from rlcore import BindError, ProtocolException, RLMeshException, Secret, SessionBusy, SessionClosed
+from rlcore import ProtocolException, RLMeshException, Secret, SessionBusy, SessionClosed
 from rlcore.log import logger
 
 from rlmesh.protocol.offers import LaneOffer
@@ -29,9 +24,10 @@ from rlmesh.protocol.opening import (
     read_opening,
 )
 from rlmesh.transport.access import Access
-from rlmesh.transport.addresses import UNIX_PATH_LIMIT, Address, TcpAddress, UnixAddress
+from rlmesh.transport.addresses import Address
 from rlmesh.transport.carrier import Registry, wait_in_line
 from rlmesh.transport.frame_carrier import IN_MEMORY_FROM, FrameCarrier, client_process
+from rlmesh.transport.frame_listeners import Listeners
 from rlmesh.transport.frames import (
     ADMITTED,
     NOTE_LIMIT,
@@ -51,17 +47,10 @@ from rlmesh.transport.shared_memory import SharedMemory
 from rlmesh.transport.tls import ServerTls
 
 log = logger("rlmesh", "server")
-SOCKET_NAME = "lane"
-FOLDER_PREFIX = ".rlm-lane-"
-# What a killed server left behind is removed by the next one, a minute later: by then, one that
-# was only just starting would listen.
-LEFT_BEHIND_SECONDS = 60.0
-MOST_CLEARED = 32
 # Connections that have not shown the secret yet; more of them are hung up on.
 MOST_STRANGERS = 64
 STRANGER_SECONDS = 5.0
 CROWD_SECONDS = 0.5
-BACKLOG = 128
 PARTING_SECONDS = 0.5
 GLANCE_SECONDS = 0.01
 PAGE = 4096
@@ -109,25 +98,17 @@ class FrameHost:
         self._guests = threading.BoundedSemaphore(2 * max_sessions + LONGEST_QUEUE)
         self._carriers: set[FrameCarrier] = set()
         self._lock = threading.Lock()
-        self._listeners: list[socket.socket] = []
-        self._folder: Path | None = None
-        try:
-            port = self._listen_tcp(address, lane_port)
-            path = self._listen_local(address)
-        except BaseException:
-            self._stop_listening()
-            raise
-        beside = None
-        if path is not None and isinstance(address, UnixAddress):
-            folder = Path(address.path).parent
-            beside = str(path.relative_to(folder)) if path.is_relative_to(folder) else None
+        self._listeners = Listeners(address, lane_port)
         self.offer = LaneOffer(
-            Secret(self._secret), None if path is None else str(path), beside, port
+            Secret(self._secret),
+            self._listeners.path,
+            self._listeners.beside,
+            self._listeners.port,
         )
 
     def start(self) -> None:
         """Begin to answer."""
-        for listener in self._listeners:
+        for listener in self._listeners.sockets:
             threading.Thread(
                 target=self._accept, args=(listener,), name="rlmesh-lanes", daemon=True
             ).start()
@@ -135,7 +116,7 @@ class FrameHost:
     def refuse_new_connections(self) -> None:
         """Let nobody in any more; sessions end after the request they are at."""
         self._stopping = True
-        self._stop_listening()
+        self._listeners.close()
 
     def stop(self) -> None:
         """Part from all clients; a session that hangs in its environment is cut off."""
@@ -151,65 +132,6 @@ class FrameHost:
     def _here(self) -> list[FrameCarrier]:
         with self._lock:
             return list(self._carriers)
-
-    def _listen_tcp(self, address: Address, port: int) -> int | None:
-        if not isinstance(address, TcpAddress):
-            return None
-        place = (address.host, port)
-        try:
-            family, kind, _, _, target = socket.getaddrinfo(
-                *place, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            )[0]
-            listener = socket.socket(family, kind)
-            self._listeners.append(listener)
-            if os.name == "posix":
-                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                with contextlib.suppress(OSError):
-                    listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
-            listener.bind(target)
-            listener.listen(BACKLOG)
-        except OSError as error:
-            where = TcpAddress(address.host, port)
-            raise BindError(
-                f"cannot offer lanes at {where}: {error.strerror or error}",
-                address=str(where),
-                hint="Give another lane_port=, or lanes=False.",
-            ) from error
-        return cast("int", listener.getsockname()[1])
-
-    def _listen_local(self, address: Address) -> Path | None:
-        if not hasattr(socket, "AF_UNIX"):
-            return None
-        for parent in _folders(address):
-            try:
-                _clear_up(Path(parent))
-                self._folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=parent))  # 0700
-                path = self._folder / SOCKET_NAME
-                if len(str(path).encode()) <= UNIX_PATH_LIMIT:
-                    listener = socket.socket(socket.AF_UNIX)
-                    self._listeners.append(listener)
-                    listener.bind(str(path))
-                    path.chmod(0o600)
-                    listener.listen(BACKLOG)
-                    return path
-            except OSError as error:
-                log.info("no lane in %s: %s", parent, error)
-            self._remove_folder()
-        return None
-
-    def _stop_listening(self) -> None:
-        for listener in self._listeners:
-            with contextlib.suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)  # which wakes the thread that accepts
-            listener.close()
-        self._listeners.clear()
-        self._remove_folder()
-
-    def _remove_folder(self) -> None:
-        folder, self._folder = self._folder, None
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _accept(self, listener: socket.socket) -> None:
         while not self._stopping:
@@ -400,29 +322,6 @@ def keep_alive(connected: socket.socket, seconds: float) -> None:
         option = getattr(socket, name, None)
         if option is not None:  # not every system has all of them
             connected.setsockopt(socket.IPPROTO_TCP, option, value)
-
-
-def _folders(address: Address) -> list[str]:
-    # Beside the socket that is dialled, so that whoever reaches it reaches this one too.
-    beside = [str(Path(address.path).parent)] if isinstance(address, UnixAddress) else []
-    return [*beside, tempfile.gettempdir()]
-
-
-def _clear_up(parent: Path) -> None:
-    """Remove the folders of servers that were killed."""
-    for folder in itertools.islice(parent.glob(f"{FOLDER_PREFIX}*"), MOST_CLEARED):
-        path = folder / SOCKET_NAME
-        try:
-            old = time.time() - path.lstat().st_mtime > LEFT_BEHIND_SECONDS
-            if not old or folder.lstat().st_uid != os.getuid():
-                continue
-            with socket.socket(socket.AF_UNIX) as probe:
-                probe.settimeout(GLANCE_SECONDS)
-                probe.connect(str(path))
-        except ConnectionRefusedError:
-            shutil.rmtree(folder, ignore_errors=True)
-        except OSError:
-            continue  # it has just been removed, or is busy
 
 
 def _code_of(error: RLMeshException) -> str:
