@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 from rlmesh import EnvServer, spaces
-from rlmesh.bench.counters import cpu_seconds
+from rlmesh.bench.counters import cpu_seconds, resident_bytes
 from rlmesh.bench.drive import (
     CHECKED_STEPS,
     Drive,
@@ -202,3 +202,14 @@ child.communicate(b"\\n")
     assert seen is not None
     assert whole * 0.5 < seen <= whole
     assert cpu_seconds(os.getpid()) is not None
+
+
+def test_memory_is_what_the_process_holds() -> None:
+    before = resident_bytes(os.getpid())
+    held = np.ones(50_000_000, np.uint8)
+    after = resident_bytes(os.getpid())
+
+    assert before is not None
+    assert after is not None
+    assert 40_000_000 < after - before < 200_000_000
+    assert held.size == 50_000_000

@@ -25,6 +25,7 @@ def measured(cell: Cell, number: int, rate: float, *, limited: bool = False) -> 
         p99_us=3e6 / rate,
         client_cpu_us=5.25,
         server_cpu_us=7.0 if served else None,
+        server_memory_mb=40.0 + cell.clients if served else None,
         tcp_bytes=90.0 if cell.carrier == TCP else None,
         payload_bytes=24,
         startup_s=0.5 if served else None,
@@ -94,7 +95,7 @@ def test_tables_show_what_was_measured_and_what_was_not() -> None:
     assert "noop (24 bytes of action and observation)" in lines
     row = next(line for line in lines if line.startswith("gRPC over tcp")).split()[3:]
     assert row[:4] == ["100", "†", "100-100", "1.0"]
-    assert row[4:] == ["10,000", "20,000", "30,000", "5.2", "7.0", "90", "0.50"]
+    assert row[4:] == ["10,000", "20,000", "30,000", "5.2", "7.0", "41", "90", "0.50"]
     assert any(line.startswith("† ended by the time limit of 1 s") for line in lines)
     assert "gRPC over unix  failed: no such socket" in lines
     # What is made in process cannot have lost anything on its way.
@@ -105,10 +106,10 @@ def test_clients_beside_each_other_have_a_table_of_their_own() -> None:
     one, four = Cell(NOOP, TCP, 1), Cell(NOOP, TCP, 4)
     shown = report(measured(one, 0, 100), measured(four, 0, 250)).tables()
 
-    title = "noop, steps/s of all clients of one server together"
+    title = "noop, steps/s of all clients of one server together (its memory)"
     table = shown.splitlines()[shown.splitlines().index(title) + 1 :]
     assert table[0].split() == ["1", "client", "4", "clients"]
-    assert table[1].split() == ["gRPC", "over", "tcp", "100", "250"]
+    assert table[1].split() == ["gRPC", "over", "tcp", "100", "(41.0", "MB)", "250", "(44.0", "MB)"]
 
 
 @pytest.mark.parametrize(("load", "said"), [(0.4, False), (3.0, True)])

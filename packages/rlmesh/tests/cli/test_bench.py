@@ -38,6 +38,7 @@ def test_a_reference_environment_is_measured_in_process_and_served(
     assert here["steps_per_s"] > served["steps_per_s"] > 10
     assert served["medians"]["p50_us"] <= served["medians"]["p90_us"] <= served["medians"]["p99_us"]
     assert served["medians"]["server_cpu_us"] > 0
+    assert 10 < served["medians"]["server_memory_mb"] < 1000
     assert served["medians"]["tcp_bytes"] >= 24
     assert 0.05 < served["medians"]["startup_s"] < 60
     assert here["medians"]["server_cpu_us"] is here["medians"]["startup_s"] is None

@@ -22,6 +22,16 @@ def cpu_seconds(pid: int) -> float | None:
     return sum(_own_cpu_seconds(one) for one in family(pid))
 
 
+def resident_bytes(pid: int) -> int | None:
+    """Return the memory that a process and its living descendants hold; None where not told.
+
+    Pages that they share count for each of them.
+    """
+    if not sys.platform.startswith("linux"):
+        return None
+    return sum(_own_resident_bytes(one) for one in family(pid))
+
+
 def family(pid: int) -> Iterator[int]:
     """Yield a process and its descendants."""
     parents: dict[int, list[int]] = {}
@@ -55,6 +65,14 @@ def _own_cpu_seconds(pid: int) -> float:
         return time.clock_gettime((~pid << 3) | 2)
     except OSError:
         return 0.0  # it has just ended
+
+
+def _own_resident_bytes(pid: int) -> int:
+    try:
+        pages = (Path("/proc") / str(pid) / "statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return 0  # it has just ended
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _bytes_of(descriptor: int) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from rlcore import Error
 
 from rlmesh.bench.cells import Cell
-from rlmesh.bench.counters import cpu_seconds
+from rlmesh.bench.counters import cpu_seconds, resident_bytes
 from rlmesh.bench.drive import LONGEST_RUN, unpacked
 from rlmesh.bench.measurements import Measurement, Missing, Record, percentiles
 from rlmesh.bench.processes import START_SECONDS, ClientProcess, ServerProcess
@@ -64,6 +64,7 @@ def _measure(cell: Cell, number: int, settings: Settings, stack: ExitStack) -> M
     cpu = None if server is None else cpu_seconds(server.pid)
     results = _run(clients, LONGEST_RUN if many else cell.subject.steps, settings.seconds)
     spent = None if server is None or cpu is None else cpu_seconds(server.pid)
+    memory = None if server is None else resident_bytes(server.pid)
     steps = sum(int(result["steps"]) for result in results)
     p50, p90, p99 = percentiles(
         np.concatenate([unpacked(result["latencies_us"]) for result in results])
@@ -80,6 +81,7 @@ def _measure(cell: Cell, number: int, settings: Settings, stack: ExitStack) -> M
         p99_us=p99,
         client_cpu_us=sum(result["cpu_s"] for result in results) / steps * 1e6,
         server_cpu_us=None if spent is None or cpu is None else (spent - cpu) / steps * 1e6,
+        server_memory_mb=None if memory is None else memory / 1e6,
         tcp_bytes=sum(carried) / steps if cell.carrier.is_tcp and None not in carried else None,
         payload_bytes=results[0]["payload_bytes"],
         startup_s=None if server is None else answered - server.started,

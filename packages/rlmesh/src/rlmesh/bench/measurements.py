@@ -31,6 +31,8 @@ class Measurement:
         p99_us: what 99 of 100 steps do not exceed.
         client_cpu_us: the client processes' CPU time for each step, all threads.
         server_cpu_us: the server's CPU time for each step; None where it cannot be seen.
+        server_memory_mb: the memory that the server holds at the end, in megabytes; None where it
+            cannot be seen.
         tcp_bytes: what the kernel counted on the clients' TCP connections, both ways, for each
             step; None where there is no such count.
         payload_bytes: the bytes of an action and an observation.
@@ -51,6 +53,7 @@ class Measurement:
     p99_us: float
     client_cpu_us: float
     server_cpu_us: float | None
+    server_memory_mb: float | None
     tcp_bytes: float | None
     payload_bytes: int
     startup_s: float | None
@@ -105,6 +108,7 @@ FIGURES = (
     "p99_us",
     "client_cpu_us",
     "server_cpu_us",
+    "server_memory_mb",
     "tcp_bytes",
     "payload_bytes",
     "startup_s",

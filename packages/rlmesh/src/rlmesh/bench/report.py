@@ -29,6 +29,7 @@ _COLUMNS = (  # title, field, digits after the point
     ("p99 us", "p99_us", 0),
     ("client CPU us", "client_cpu_us", 0),
     ("server CPU us", "server_cpu_us", 0),
+    ("server MB", "server_memory_mb", 0),
     ("TCP bytes", "tcp_bytes", 0),
     ("start s", "startup_s", 2),
 )
@@ -93,7 +94,8 @@ class Report:
             "each measurement has a server and clients of its own, one after another.",
             "steps/s counts resets; p50, p90 and p99 are of single steps. CPU is per step, all "
             "threads. start: from the server's start to the first reset's answer.",
-            "TCP bytes are the kernel's count, both ways, without headers; Unix sockets have none.",
+            "server MB: the memory that the server holds at the end. TCP bytes are the kernel's count, "
+            "both ways, without headers; Unix sockets have none.",
         ]
         baseline = baseline_of(self.cells)
         if baseline is not None:
@@ -174,13 +176,17 @@ def _scaling(subject: Subject, found: Sequence[Summary]) -> str:
     for carrier in dict.fromkeys(one.cell.carrier for one in mine):
         cells = [rates.get((carrier, count)) for count in counts]
         rows.append([carrier.label, *map(_rate, cells)])
-    return f"{subject.name}, steps/s of all clients of one server together\n{_table(rows)}"
+    title = f"{subject.name}, steps/s of all clients of one server together (its memory)"
+    return f"{title}\n{_table(rows)}"
 
 
 def _rate(one: Summary | None) -> str:
     if one is None:
         return NOTHING
-    return "failed" if one.steps_per_s is None else f"{one.steps_per_s:,.0f}"
+    if one.steps_per_s is None:
+        return "failed"
+    memory = one.medians["server_memory_mb"]
+    return f"{one.steps_per_s:,.0f}{'' if memory is None else f' ({memory:,.1f} MB)'}"
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
