@@ -9,7 +9,6 @@ python bench.py --plugin packages/rlmesh/benchmarks/bench_plugin.py:tcp,unix \
 
 from __future__ import annotations
 
-import socket
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -34,13 +33,7 @@ else:
 
 def serve(env_name: str, address: str) -> None:
     """Serve until the process is killed."""
-    with EnvServer(make_env(env_name), address) as server, socket.socket(socket.AF_UNIX) as sign:
-        # The harness waits for a listener of that name in the kernel's table, where a socket file
-        # that was moved to its place still has the name that it was bound under.
-        if address.startswith("unix://"):
-            sign.bind("\0" + address.removeprefix("unix://"))
-            sign.listen()
-        server.wait()
+    EnvServer(make_env(env_name), address).serve()
 
 
 def connect(
