@@ -94,8 +94,8 @@ class Report:
             "each measurement has a server and clients of its own, one after another.",
             "steps/s counts resets; p50, p90 and p99 are of single steps. CPU is per step, all "
             "threads. start: from the server's start to the first reset's answer.",
-            "server MB: the memory that the server holds at the end. TCP bytes are the kernel's count, "
-            "both ways, without headers; Unix sockets have none.",
+            "server MB: the memory that the server holds at the end. TCP bytes are the kernel's "
+            "count, both ways, without headers; Unix sockets have none.",
         ]
         baseline = baseline_of(self.cells)
         if baseline is not None:
