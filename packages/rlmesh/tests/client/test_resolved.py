@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -75,7 +76,7 @@ def test_a_session_outlives_the_token_it_was_opened_with(
         env.step(0)
         registry.ended.add("token-1")
         (session,) = registry.server._service.sessions()
-        session._carrier.break_off()
+        session._carrier._end.socket.shutdown(socket.SHUT_RDWR)
         eventually(lambda: session.parked)
         assert env.step(0)[0].tolist() == [2, 1]
         assert registry.server._service.sessions() == [session]

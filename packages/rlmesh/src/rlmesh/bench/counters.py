@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from stat import S_ISSOCK
 
 # Where Linux keeps tcpi_bytes_acked and tcpi_bytes_received in struct tcp_info.
 _BYTES_ACKED = 120
@@ -77,6 +78,8 @@ def _own_resident_bytes(pid: int) -> int:
 
 def _bytes_of(descriptor: int) -> int:
     try:
+        if not S_ISSOCK(os.fstat(descriptor).st_mode):
+            return 0  # a socket made of it would fail, and leave the copy open
         with socket.socket(fileno=os.dup(descriptor)) as copy:
             if copy.family not in (socket.AF_INET, socket.AF_INET6):
                 return 0
