@@ -67,7 +67,7 @@ def test_lanes_arrive_as_the_environments_play_them(
         assert {"RuntimeError", "ValueError"} & set(seen["raised"])
         return
     cell(f"{arrangement}: {kind}")
-    played = peer.play_lanes(lambda: peer.local(kind, arrangement), kind, steps, resets)
+    played = peer.of_lanes.play_lanes(lambda: peer.local(kind, arrangement), kind, steps, resets)
     assert seen == json.loads(json.dumps(played))
 
 
@@ -77,7 +77,7 @@ def test_lanes_that_end_apart_do_so_on_the_other_side(
 ) -> None:
     cell(f"{arrangement}: episodes that end apart")
     seen = through("lane_ends", steps, kind="Counting", arrangement=arrangement)
-    played = peer.lane_ends(lambda: peer.local("Counting", arrangement), steps)
+    played = peer.of_lanes.lane_ends(lambda: peer.local("Counting", arrangement), steps)
     assert seen == json.loads(json.dumps(played))
 
 

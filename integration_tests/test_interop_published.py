@@ -60,7 +60,7 @@ def test_episodes_arrive_as_the_environment_plays_them(
         assert seen["raised"][0] in ("RuntimeError", "ValueError")
         return
     cell(kind)
-    assert seen == json.loads(json.dumps(peer.play(lambda: peer.envs.Mirror(kind), kind)))
+    assert seen == json.loads(json.dumps(peer.of_one.play(lambda: peer.envs.Mirror(kind), kind)))
 
 
 def test_a_published_side_counts_the_categories_of_multi_discrete_from_zero(
@@ -89,14 +89,14 @@ def test_both_sides_read_the_same_contract(
     with EnvServer(peer.made("nested", "scalar")) as server:
         promised = server.env_contract.to_dict()
     promised.pop("autoreset_mode", None)
-    assert seen == json.loads(json.dumps(peer.plain(promised)))
+    assert seen == json.loads(json.dumps(peer.of_one.plain(promised)))
 
 
 def test_every_kind_of_value_in_an_info_arrives(
     through: Through, cell: Cell, peer: ModuleType
 ) -> None:
     cell("info of every kind", "same; arrays as lists (wire 5.4)")
-    assert through("infos") == json.loads(json.dumps(peer.plain(dict(peer.envs.INFO))))
+    assert through("infos") == json.loads(json.dumps(peer.of_one.plain(dict(peer.envs.INFO))))
 
 
 def test_seeds_reach_the_environment(through: Through, cell: Cell) -> None:
@@ -112,7 +112,9 @@ def test_options_reach_the_environment(through: Through, cell: Cell) -> None:
 
 def test_frames_of_every_form_arrive(through: Through, cell: Cell, peer: ModuleType) -> None:
     cell("render: RGB, RGBA, grey, CHW, none")
-    rgb, rgba, grey = (peer.typed(peer.envs.FRAMES[name]) for name in ("rgb", "rgba", "grey"))
+    rgb, rgba, grey = (
+        peer.of_one.typed(peer.envs.FRAMES[name]) for name in ("rgb", "rgba", "grey")
+    )
     expected = {"rgb": rgb, "rgba": rgba, "grey": grey, "channels first": rgb, "none": None}
     assert through("frames") == expected
 
