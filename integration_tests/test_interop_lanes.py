@@ -48,6 +48,10 @@ def reason_against(kind: str, arrangement: str, our_server: bool) -> str | None:
     return REFUSED.get((kind, our_server))
 
 
+def test_every_space_of_the_helpers_is_in_the_table(peer: ModuleType) -> None:
+    assert set(KINDS) == set(peer.envs.SPACES)
+
+
 @pytest.mark.parametrize("arrangement", ARRANGEMENTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_lanes_arrive_as_the_environments_play_them(

@@ -117,6 +117,20 @@ def test_a_server_with_tls_and_a_token_is_measured(
     assert said["measurements"][0]["carrier"] == "fast lane over tcp"
 
 
+def test_variables_that_are_about_other_servers_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RLMESH_NUM_ENVS", "3")
+    monkeypatch.setenv("RLMESH_TLS", "system")
+    monkeypatch.setenv("RLMESH_MAKE_KWARGS", '{"level": 3}')
+    monkeypatch.setenv("RLMESH_LANE", "grpc")
+
+    code, said = bench(tmp_path, "--envs", "noop", "--steps", "20", "--lanes", "local")
+
+    assert code == 0
+    assert said["measurements"][1]["payload_bytes"] == 8 + 16
+
+
 def test_lanes_of_a_server_that_is_there_are_stepped_together(tmp_path: Path) -> None:
     with EnvServer([noop(), noop(), noop()]) as server:
         code, said = bench(tmp_path, server.address, "--lanes", "grpc", "--steps", "20")

@@ -53,7 +53,7 @@ def measure(cell: Cell, number: int, settings: Settings) -> Record:
 def _measure(cell: Cell, number: int, settings: Settings, stack: ExitStack) -> Measurement:
     clients: list[ClientProcess] = []
     for _ in range(cell.clients):
-        clients.append(ClientProcess())
+        clients.append(ClientProcess(settings=cell.subject.address is not None))
         stack.callback(clients[-1].end)
     import_s = float(np.median([client.loaded() for client in clients]))
     server, address = _served(cell, stack)

@@ -13,10 +13,12 @@ from collections.abc import Mapping
 from typing import IO, Any, cast
 
 from rlcore import CallTimeout, RLMeshException
+from rlcore.environ import snapshot
 
 START_SECONDS = 60.0
 END_SECONDS = 10.0
 CHUNK = 1 << 16
+PREFIX = "RLMESH_"
 # What a child says last tells why it failed; more than this is no line of a table.
 LAST_WORDS = 300
 
@@ -28,9 +30,18 @@ class MeasurementFailed(RLMeshException):
 
 
 class Child:
-    """A process in a session of its own: Ctrl-C in the terminal is for the bench, not for it."""
+    """A process in a session of its own: Ctrl-C in the terminal is for the bench, not for it.
 
-    def __init__(self, name: str, *arguments: str, pass_fds: tuple[int, ...] = ()) -> None:
+    Args:
+        name: what it is called in errors.
+        *arguments: the module that it runs, and its arguments.
+        settings: whether it sees the user's RLMESH_ variables, which are about other servers.
+        pass_fds: descriptors that it inherits.
+    """
+
+    def __init__(
+        self, name: str, *arguments: str, settings: bool, pass_fds: tuple[int, ...] = ()
+    ) -> None:
         self.name = name
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by end()
         self.started = time.monotonic()
@@ -40,6 +51,11 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._log,
             start_new_session=True,
+            env={
+                variable: text
+                for variable, text in snapshot().items()
+                if settings or not variable.startswith(PREFIX)
+            },
             pass_fds=pass_fds,
         )
 
@@ -113,6 +129,7 @@ class ServerProcess(Child):
                 "--ready-fd",
                 str(writer),
                 *options,
+                settings=False,
                 pass_fds=(writer,),
             )
         except BaseException:
@@ -137,10 +154,14 @@ class ServerProcess(Child):
 
 
 class ClientProcess(Child):
-    """A worker that steps."""
+    """A worker that steps.
 
-    def __init__(self) -> None:
-        super().__init__("client", "rlmesh.bench.worker")
+    Args:
+        settings: whether it sees the user's RLMESH_ variables: a token, or whom to trust.
+    """
+
+    def __init__(self, *, settings: bool) -> None:
+        super().__init__("client", "rlmesh.bench.worker", settings=settings)
 
     def loaded(self) -> float:
         """Return how long it took to load the library, once it has."""
