@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from rlcore import ProtocolException
 
-from rlmesh.codec.metadata import decode_meta, encode_meta
+from rlmesh.codec.metadata import decode_meta, encode_meta, encode_meta_lenient
 from rlmesh.spaces.convert import space_from_proto, space_to_proto
 from rlmesh.specs import AutoresetMode, EnvContract
 from rlmesh.wire.core.v1 import core_pb2 as pb
+from rlmesh.wire.spaces.v1.spaces_pb2 import MetaMap
 
 _NUMBERS: Final = {
     AutoresetMode.NEXT_STEP: pb.AUTORESET_MODE_NEXT_STEP,
@@ -64,3 +66,33 @@ def contract_from_proto(message: pb.EnvContract) -> EnvContract:
         render_mode=message.render_mode,
         autoreset_mode=mode,
     )
+
+
+def contract_to_bytes(contract: EnvContract) -> bytes:
+    """Return a contract as one message."""
+    return contract_to_proto(contract).SerializeToString()
+
+
+def contract_from_bytes(data: bytes) -> EnvContract:
+    """Return the contract that `contract_to_bytes` wrote.
+
+    Raises:
+        ProtocolException: it is none.
+    """
+    return contract_from_proto(pb.EnvContract.FromString(data))
+
+
+def info_to_bytes(info: Mapping[str, object], *, tensors: bool) -> tuple[bytes, list[str]]:
+    """Return an info as one message, and the keys whose values had to be simplified.
+
+    Args:
+        info: the info.
+        tensors: whether arrays keep their type and shape.
+    """
+    message, odd = encode_meta_lenient(info, tensors=tensors)
+    return message.SerializeToString(), odd
+
+
+def info_from_bytes(data: bytes) -> dict[str, object]:
+    """Return the info that `info_to_bytes` wrote."""
+    return decode_meta(MetaMap.FromString(data)) if data else {}

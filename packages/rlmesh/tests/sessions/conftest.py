@@ -81,6 +81,7 @@ class Way:
         self.client = client
         self.server = server
         self.silent = False
+        self.pumping = 2
         for source, target in ((client, server), (server, client)):
             threading.Thread(target=self.pump, args=(source, target), daemon=True).start()
 
@@ -101,6 +102,12 @@ class Way:
                 target.shutdown(socket.SHUT_WR)
         except OSError:
             self.drop()
+        with self.proxy.lock:
+            self.pumping -= 1
+            is_last = self.pumping == 0
+        if is_last:
+            self.client.close()
+            self.server.close()
 
     def suffer(self, act: str, source: socket.socket, target: socket.socket, data: bytes) -> None:
         if act == "truncate":

@@ -12,7 +12,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
-from rlmesh.convert import contract_to_proto
+from rlmesh.convert import contract_to_bytes
 from rlmesh.protocol.faults import environment_fault
 from rlmesh.protocol.handshake import TENSORS
 from rlmesh.protocol.messages import Request, Timing
@@ -53,7 +53,7 @@ def _made(end: socket.socket) -> Made | None:
     except BaseException as error:
         send(end, ("failed", environment_fault("make", error)))
         return None
-    send(end, ("made", contract_to_proto(made.contract).SerializeToString(), made.sort))
+    send(end, ("made", contract_to_bytes(made.contract), made.sort))
     return made
 
 

@@ -20,7 +20,7 @@ from typing import Any, Final
 from rlcore import EnvironmentException
 from rlcore.log import logger
 
-from rlmesh.convert import contract_from_proto
+from rlmesh.convert import contract_from_bytes
 from rlmesh.protocol.faults import Fault, Occasion, error_of
 from rlmesh.protocol.messages import Request
 from rlmesh.server.recipes import Recipe
@@ -28,7 +28,6 @@ from rlmesh.server.relay import Ended, apart, load_ours, receive, send
 from rlmesh.server.vectors import Sort
 from rlmesh.specs import EnvContract
 from rlmesh.values import NUMPY, Backend
-from rlmesh.wire.core.v1 import core_pb2
 
 log = logger("rlmesh", "server")
 
@@ -88,8 +87,7 @@ class EnvProcess:
         if note[0] == "failed":
             self.kill()
             raise _failure("make", note[1])
-        message = core_pb2.EnvContract.FromString(note[1])
-        self.contract: EnvContract = contract_from_proto(message)
+        self.contract: EnvContract = contract_from_bytes(note[1])
         self.sort: Sort = note[2]
 
     @property

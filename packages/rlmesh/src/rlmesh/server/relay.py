@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from rlmesh.codec.metadata import decode_meta, encode_meta_lenient
+from rlmesh.convert import info_from_bytes, info_to_bytes
 from rlmesh.protocol.messages import (
     Answer,
     Buffer,
@@ -19,7 +19,6 @@ from rlmesh.protocol.messages import (
     ResetAnswer,
     StepAnswer,
 )
-from rlmesh.wire.spaces.v1 import spaces_pb2
 
 Note = Any  # whatever the two sides agree on; see `env_process`
 
@@ -154,8 +153,8 @@ def pack(answer: Answer, *, tensors: bool) -> tuple[Told, Sequence[Buffer]]:
         if not info:
             infos.append(None if info is None else b"")
             continue
-        message, simplified = encode_meta_lenient(info, tensors=tensors)
-        infos.append(message.SerializeToString())
+        data, simplified = info_to_bytes(info, tensors=tensors)
+        infos.append(data)
         odd += simplified
     if isinstance(answer, StepAnswer):
         episodes = [CompletedEpisode(one.episode) for one in completed]
@@ -169,7 +168,7 @@ def unpack(told: Told, leaves: Sequence[Buffer]) -> Answer:
     answer = told.answer
     if not isinstance(answer, StepAnswer | ResetAnswer):
         return answer
-    infos = [None if data is None else _info(data) for data in told.infos]
+    infos = [None if data is None else info_from_bytes(data) for data in told.infos]
     answer.leaves, answer.info = leaves, infos[0]
     if isinstance(answer, StepAnswer):
         answer.completed = [
@@ -177,10 +176,6 @@ def unpack(told: Told, leaves: Sequence[Buffer]) -> Answer:
             for one, info in zip(answer.completed, infos[1:], strict=True)
         ]
     return answer
-
-
-def _info(data: bytes) -> dict[str, object]:
-    return decode_meta(spaces_pb2.MetaMap.FromString(data)) if data else {}
 
 
 class _Ours(pickle.Unpickler):
