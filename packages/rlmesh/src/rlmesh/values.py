@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias, cast, final
 
 import numpy as np
@@ -45,7 +46,8 @@ class Tensor:
     """An immutable array: shape, element type and bytes, equal to another by its contents.
 
     `numpy.asarray(tensor)` and `numpy.from_dlpack(tensor)` give a read-only view without a copy, as
-    does `memoryview(tensor)` from Python 3.12 on; before, it is `tensor.buffer`.
+    does `memoryview(tensor)` from Python 3.12 on; before, it is `tensor.buffer`. `torch.as_tensor`
+    and `jax.numpy.asarray` take it as well.
 
     Args:
         buffer: anything that exports a buffer, or another tensor; it is copied.
@@ -179,6 +181,10 @@ class Tensor:
         if copy is False:
             raise InvalidValueError(f"{self!r} cannot become {dtype!r} without a copy")
         return self._array.astype(dtype)
+
+    def __jax_array__(self) -> Any:  # Any: JAX has no types for what is needed of it
+        # JAX, which alone calls this, stumbles over a dtype that is a word otherwise.
+        return import_module("jax.numpy").asarray(self._array)
 
     def __buffer__(self, flags: int, /) -> memoryview:
         return self.buffer

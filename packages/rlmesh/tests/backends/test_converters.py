@@ -299,6 +299,14 @@ def test_a_dlpack_capsule_is_read_and_strides_are_compacted() -> None:
     assert Tensor.from_dlpack(rows.T.__dlpack__()).tolist() == [[0, 2], [1, 3]]
 
 
+def test_the_libraries_take_a_tensor_for_an_array() -> None:
+    libraries: tuple[Any, ...] = (jnp.asarray, torch.as_tensor, np.asarray)  # Any: as above
+    for take in libraries:
+        made = take(FLOATS)
+        assert str(made.dtype).endswith("float32")
+        assert made.tolist() == FLOATS.tolist()
+
+
 def test_what_dlpack_cannot_pass_is_refused() -> None:
     with pytest.raises(TypeError, match="str cannot be read"):
         Tensor.from_dlpack("text")

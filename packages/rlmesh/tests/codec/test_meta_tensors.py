@@ -1,6 +1,7 @@
 import time
 from contextlib import suppress
 from datetime import date
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -70,7 +71,7 @@ def test_an_array_in_any_order_arrives_with_its_numbers(array: Any) -> None:
 
 @pytest.mark.slow
 def test_the_arrays_of_torch_arrive_and_its_scalars_are_numbers() -> None:
-    torch = pytest.importorskip("torch")
+    torch: Any = import_module("torch")  # not above: it takes a second
     weights = torch.ones((2, 2), requires_grad=True)
     info = {"weights": weights, "half": torch.ones(2, dtype=torch.bfloat16), "loss": weights.sum()}
     message, odd = encode_meta_lenient(info, tensors=True)
@@ -83,7 +84,7 @@ def test_the_arrays_of_torch_arrive_and_its_scalars_are_numbers() -> None:
 
 @pytest.mark.slow
 def test_the_arrays_of_jax_arrive() -> None:
-    jnp = pytest.importorskip("jax.numpy")
+    jnp: Any = import_module("jax.numpy")
     arrived = decode_meta(encode_meta({"a": jnp.arange(3), "b": jnp.float32(2)}, tensors=True))
     assert plain(arrived["a"]) == plain(np.arange(3, dtype=np.int32))
     assert arrived["b"] == 2.0
