@@ -15,6 +15,7 @@ import rlmesh.numpy
 import rlmesh.torch
 import torch
 from gymnasium import spaces
+from gymnasium.wrappers import vector
 from rlcore import ConfigurationError, EnvironmentException, InvalidActionError
 from rlmesh.server.framework import action_backend
 
@@ -65,6 +66,21 @@ class Mirror(gymnasium.Env[Any, Any]):
         return np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
 
 
+class Boxed(Mirror):
+    """Takes a row of numbers between -1 and 1, and shows it above zeros."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.action_space = spaces.Box(-1, 1, (2,), np.float32)
+        self.observation_space = spaces.Box(-9, 9, (2, 2), np.float32)
+
+    def step(self, action: Any) -> Any:
+        return np.array([action, [0, 0]], np.float32), 0.0, False, False, {}
+
+    def observation(self, numbers: list[float]) -> Any:
+        return np.zeros((2, 2), np.float32)
+
+
 @pytest.mark.parametrize("framework", ["numpy", "torch", "jax"])
 @pytest.mark.parametrize("named", [True, False])
 def test_an_environment_of_any_framework_is_served(
@@ -100,9 +116,10 @@ def test_a_client_sees_its_framework_s_arrays_and_acts_with_them(
         observation, _ = client.reset()
         assert isinstance(observation["both"][0], kind)
         assert observation["box"].tolist() == [0, 0.5]
-        sample = client.action_space.sample()
+        assert client.action_space == Mirror().action_space
+        sample = MODULES[framework].space_from_spec(client.action_space_spec).sample()
         assert isinstance(sample["box"], kind)
-        assert client.action_space.contains(sample)
+        client.step(sample)
         mixed = {"box": array([2.0, 3.0]), "both": [np.array([1, 2]), array([True, False])]}
         observation, reward, *_ = client.step(mixed)
         assert isinstance(observation["box"], kind)
@@ -138,12 +155,41 @@ def test_a_client_of_a_framework_is_a_gymnasium_env(serve: Serve, framework: str
     env.close()
 
 
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_wrappers_that_read_spaces_take_a_client_of_a_framework(
+    serve: Serve, framework: str
+) -> None:
+    client = MODULES[framework].RemoteEnv(serve(Boxed()).address)
+    env = gymnasium.wrappers.FlattenObservation(gymnasium.wrappers.ClipAction(client))
+
+    observation, _ = env.reset()
+    assert observation.tolist() == [0, 0, 0, 0]
+    observation, *_ = env.step(np.array([5.0, -0.5]))
+    assert observation.tolist() == [1, -0.5, 0, 0]
+    env.close()
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax"])
+def test_vector_wrappers_that_read_spaces_take_a_client_of_a_framework(
+    serve: Serve, framework: str
+) -> None:
+    lanes = MODULES[framework].RemoteVectorEnv(serve([Boxed(), Boxed()]).address)
+    env: Any = vector.FlattenObservation(vector.ClipAction(lanes))
+
+    assert env.observation_space.shape == (2, 4)
+    env.reset()
+    observations, *_ = env.step(np.array([[5.0, -0.5], [0.25, 0.0]]))
+    assert observations.tolist() == [[1, -0.5, 0, 0], [0.25, 0, 0, 0]]
+    env.close()
+
+
 def test_values_are_put_on_the_client_s_device(serve: Serve) -> None:
     server = serve(Mirror)
 
     with rlmesh.torch.RemoteEnv(server.address, device="meta") as client:
         assert client.reset()[0]["box"].device.type == "meta"
-        assert client.action_space.sample()["box"].device.type == "meta"
+        space = rlmesh.torch.space_from_spec(client.action_space_spec, device="meta")
+        assert space.sample()["box"].device.type == "meta"
     with rlmesh.jax.RemoteEnv(server.address, device="cpu") as client:
         assert client.reset()[0]["box"].devices() == {jax.devices("cpu")[0]}
     for module in (rlmesh.torch, rlmesh.jax):

@@ -148,8 +148,11 @@ def test_each_framework_has_its_own_arrays(framework: Any, wanderer: Any, serve:
         assert gymnasium.vector.VectorEnv in type(env).mro()
         observations, _ = env.reset(seed=0)
         kind = observations.__class__
-        assert type(env.action_space.sample()) is kind
-        observations, rewards, terminated, _, _ = env.step(env.action_space.sample())
+        one = framework.space_from_spec(env.action_space_spec)
+        assert type(one.sample()) is kind
+        assert env.action_space.contains(env.action_space.sample())
+        env.step(env.action_space.sample())
+        observations, rewards, terminated, _, _ = env.step([one.sample(), one.sample()])
         assert type(rewards) is type(terminated) is type(observations) is kind
         assert tuple(observations.shape) == (2, 2, 3)
 

@@ -22,7 +22,6 @@ from rlmesh.client.arguments import checked_seed, not_copied
 from rlmesh.client.gymnasium_base import BaseEnv, spec_of
 from rlmesh.client.options import ConnectOptions, open_link
 from rlmesh.protocol.handshake import PRIVATE_SESSIONS
-from rlmesh.spaces import Space as ServedSpace
 from rlmesh.spaces import SpaceSpec
 from rlmesh.specs import EnvContract
 from rlmesh.transport.png import decode_png
@@ -45,8 +44,9 @@ class ArrayEnv(BaseEnv):
         weakref.finalize(self, self._link.wires.hang_up)
         contract = self._link.contract
         self.render_mode = contract.render_mode
-        self.observation_space: Space[Any] = self._own_space(contract.observation_space)
-        self.action_space: Space[Any] = self._own_space(contract.action_space)
+        own_space = self._as_space  # gymnasium's, which wrappers ask for and which speak NumPy
+        self.observation_space: Space[Any] = own_space(contract.observation_space, self._backend)
+        self.action_space: Space[Any] = own_space(contract.action_space, self._backend)
         # Only what the server renders can be had from here, whatever the environment could do.
         self.metadata = {
             **(contract.metadata or {}),
@@ -179,10 +179,6 @@ class ArrayEnv(BaseEnv):
     def __exit__(self, *_: object) -> Literal[False]:
         self.close()
         return False
-
-    def _own_space(self, space: ServedSpace) -> Any:  # Any: gymnasium's space, or ours
-        # Gymnasium's spaces speak NumPy only; ours draw their samples in any framework.
-        return self._as_space(space) if self.framework == "numpy" else space.using(self._backend)
 
     def __reduce__(self) -> NoReturn:
         raise not_copied(self, self.address)

@@ -18,8 +18,6 @@ from rlmesh.client.options import ConnectOptions
 from rlmesh.client.vector_handle import VectorHandle
 from rlmesh.client.vector_link import Info, Options, Seeds, one_seed
 from rlmesh.protocol.handshake import PRIVATE_SESSIONS
-from rlmesh.spaces import Space as ServedSpace
-from rlmesh.spaces.batched import batched
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,11 +37,13 @@ class ArrayVectorEnv(VectorHandle, BaseVectorEnv):
         contract = self._link.contract
         self.render_mode = contract.render_mode
         self.metadata = autoreset_metadata(contract)
-        one, all_lanes = self._own_space, self._own_batch
-        self.single_observation_space: Space[Any] = one(contract.observation_space)
-        self.single_action_space: Space[Any] = one(contract.action_space)
-        self.observation_space: Space[Any] = all_lanes(contract.observation_space)
-        self.action_space: Space[Any] = all_lanes(contract.action_space)
+        # gymnasium's spaces, which wrappers ask for and which speak NumPy.
+        seen, taken = contract.observation_space, contract.action_space
+        one, all_lanes, backend = self._as_single_space, self._as_batched_space, self._backend
+        self.single_observation_space: Space[Any] = one(seen, backend)
+        self.single_action_space: Space[Any] = one(taken, backend)
+        self.observation_space: Space[Any] = all_lanes(seen, self.num_envs, backend)
+        self.action_space: Space[Any] = all_lanes(taken, self.num_envs, backend)
         # A spec is a recipe for another one, which a server with a single set has not got.
         if self._link.wires.dialled.welcome.offers(PRIVATE_SESSIONS):
             another = AnotherVector(type(self), address, options, device)
@@ -115,17 +115,6 @@ class ArrayVectorEnv(VectorHandle, BaseVectorEnv):
 
     def _own_rewards(self, rewards: NDArray[np.float64]) -> Any:  # Any: the framework's array
         return self._backend.owned(rewards)
-
-    def _own_space(self, space: ServedSpace) -> Any:  # Any: gymnasium's space, or ours
-        # Gymnasium's spaces speak NumPy only; ours draw their samples in any framework.
-        if self.framework == "numpy":
-            return self._as_single_space(space)
-        return space.using(self._backend)
-
-    def _own_batch(self, space: ServedSpace) -> Any:  # Any: as above
-        if self.framework == "numpy":
-            return self._as_batched_space(space, self.num_envs)
-        return batched(space, self.num_envs).using(self._backend)
 
 
 class AnotherVector:

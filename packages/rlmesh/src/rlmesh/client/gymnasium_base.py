@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from rlmesh.spaces import Space, to_gymnasium_space
+from rlmesh.values import Backend
 
 if TYPE_CHECKING:
     from gymnasium import Env
@@ -35,8 +36,10 @@ _NAME = re.compile(r"(?:[\w:-]+/)?[\w:.-]+")
 class BaseEnv(GymnasiumEnv):
     """What depends on whether gymnasium is installed."""
 
-    def _as_space(self, space: Space) -> Any:  # Any: gymnasium's space, or ours without it
-        return to_gymnasium_space(space) if installed else space
+    def _as_space(
+        self, space: Space, backend: Backend
+    ) -> Any:  # Any: gymnasium's space, or ours without it
+        return to_gymnasium_space(space) if installed else space.using(backend)
 
     def _seed_here(self, seed: int | None) -> None:
         # Trainers and `check_env` expect a seeded reset to seed the handle's own generator too.

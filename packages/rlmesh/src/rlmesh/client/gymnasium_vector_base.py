@@ -9,6 +9,7 @@ from rlmesh.client.gymnasium_base import named_by_gymnasium
 from rlmesh.spaces import Space, to_gymnasium_space
 from rlmesh.spaces.batched import batched
 from rlmesh.specs import EnvContract
+from rlmesh.values import Backend
 
 if TYPE_CHECKING:
     from gymnasium.envs.registration import EnvSpec, VectorEnvCreator
@@ -34,12 +35,14 @@ else:
 class BaseVectorEnv(GymnasiumVectorEnv):
     """What depends on whether gymnasium is installed."""
 
-    def _as_single_space(self, space: Space) -> Any:  # Any: gymnasium's space, or ours without it
-        return to_gymnasium_space(space) if installed else space
+    def _as_single_space(
+        self, space: Space, backend: Backend
+    ) -> Any:  # Any: gymnasium's space, or ours without it
+        return to_gymnasium_space(space) if installed else space.using(backend)
 
-    def _as_batched_space(self, space: Space, lanes: int) -> Any:  # Any: as above
+    def _as_batched_space(self, space: Space, lanes: int, backend: Backend) -> Any:  # Any: as above
         if not installed:
-            return batched(space, lanes)
+            return batched(space, lanes).using(backend)
         from gymnasium.vector.utils import batch_space
 
         return batch_space(to_gymnasium_space(space), lanes)

@@ -12,9 +12,11 @@ from rlmesh.client.options import ConnectOptions
 class RemoteEnv(ArrayEnv):
     """A client of one served environment, with JAX arrays.
 
-    It is a `gymnasium.Env` where gymnasium is installed, so that wrappers take it; its spaces are
-    `rlmesh.spaces`, whose samples are JAX arrays too. Actions may be JAX arrays, NumPy arrays or
-    plain Python, also mixed within one action.
+    It is a `gymnasium.Env` where gymnasium is installed, so that wrappers take it. Its spaces then
+    are gymnasium's, whose samples are NumPy arrays; `rlmesh.jax.space_from_spec` makes, of
+    `action_space_spec`, one whose samples are JAX arrays, as the spaces are without gymnasium.
+    Actions may be JAX arrays, NumPy arrays or plain Python, also mixed within one action; wrappers
+    that calculate with them, such as `ClipAction`, are best given NumPy arrays.
 
     Without JAX's x64 mode, 64-bit values become 32-bit ones: the client says so once.
 

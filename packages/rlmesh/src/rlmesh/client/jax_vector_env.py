@@ -18,8 +18,11 @@ class RemoteVectorEnv(ArrayVectorEnv):
     """A client of all lanes of a served environment, with JAX arrays.
 
     It is a `gymnasium.vector.VectorEnv` where gymnasium is installed, so that vector wrappers take
-    it; its spaces are `rlmesh.spaces`, whose samples are JAX arrays too. Without JAX's x64 mode,
-    rewards are float32.
+    it. Its spaces then are gymnasium's, whose samples are NumPy arrays; actions may be these or JAX
+    arrays. `rlmesh.jax.space_from_spec` makes, of `action_space_spec`, the space of one lane whose
+    samples are JAX arrays, as the spaces are without gymnasium.
+
+    Without JAX's x64 mode, rewards are float32.
 
     Args:
         address: `tcp://HOST:PORT`, `HOST:PORT`, `unix:///PATH`, a name such as

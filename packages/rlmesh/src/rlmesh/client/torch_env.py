@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 class RemoteEnv(ArrayEnv):
     """A client of one served environment, with tensors.
 
-    It is a `gymnasium.Env` where gymnasium is installed, so that wrappers take it; its spaces are
-    `rlmesh.spaces`, whose samples are tensors too. Actions may be tensors, NumPy arrays or
-    plain Python, also mixed within one action.
+    It is a `gymnasium.Env` where gymnasium is installed, so that wrappers take it. Its spaces then
+    are gymnasium's, whose samples are NumPy arrays; `rlmesh.torch.space_from_spec` makes, of
+    `action_space_spec`, one whose samples are tensors, as the spaces are without gymnasium.
+    Actions may be tensors, NumPy arrays or plain Python, also mixed within one action; wrappers
+    that calculate with them, such as `ClipAction`, are best given NumPy arrays.
 
     On the CPU, tensors lie over the memory in which the values arrived, which is theirs alone.
 

@@ -13,7 +13,9 @@ class RemoteVectorEnv(ArrayVectorEnv):
     """A client of all lanes of a served environment, with tensors of PyTorch.
 
     It is a `gymnasium.vector.VectorEnv` where gymnasium is installed, so that vector wrappers take
-    it; its spaces are `rlmesh.spaces`, whose samples are tensors of PyTorch too.
+    it. Its spaces then are gymnasium's, whose samples are NumPy arrays; actions may be these or
+    tensors. `rlmesh.torch.space_from_spec` makes, of `action_space_spec`, the space of one lane
+    whose samples are tensors, as the spaces are without gymnasium.
 
     Args:
         address: `tcp://HOST:PORT`, `HOST:PORT`, `unix:///PATH`, a name such as
