@@ -160,7 +160,7 @@ def test_episodes_that_run_at_the_end_are_told_with_the_goodbye(source: Any) -> 
     ]
 
 
-@pytest.mark.parametrize("seeds", [[1, 2, 3]])
+@pytest.mark.parametrize("seeds", [[1, 2, 3], [2**63 - 1]])
 def test_seeds_that_are_not_one_for_each_lane_are_refused(source: Any, seeds: list[int]) -> None:
     talk = Talk(source(Mode.DISABLED))
     refused, over = talk.ask("reset", seeds=seeds)

@@ -39,15 +39,42 @@ def test_one_seed_is_counted_up_over_the_lanes(lanes: list[Any], serve: Serve) -
     ]
 
 
-@pytest.mark.parametrize("seed", [[1, 2], [1, 2, 3, 4], (), [1, None, 3]])
+@pytest.mark.parametrize("seed", [[1, 2], [1, 2, 3, 4], (), np.array([[1], [2], [3]])])
 def test_seeds_that_are_not_one_for_each_lane_reach_nobody(
     seed: Any, lanes: list[Any], serve: Serve
 ) -> None:
     with RemoteVectorEnv(serve(lanes).address) as env:
-        with pytest.raises(ValueError, match="seeds are given"):
+        with pytest.raises(ValueError, match=r"seeds are (given|an array of shape \(3, 1\))"):
             env.reset(seed=seed)
         env.reset(seed=[None, None, None])
     assert [lane.resets for lane in lanes] == [[(None, None)]] * 3
+
+
+@pytest.mark.parametrize(
+    ("seed", "expected"),
+    [
+        ([1, None, 3], [1, None, 3]),
+        (range(4, 7), [4, 5, 6]),
+        (np.array([9, 8, 7], np.uint8), [9, 8, 7]),
+        (np.array(2), [2, 3, 4]),
+    ],
+)
+def test_seeds_are_given_in_every_form_that_gymnasium_takes(
+    seed: Any, expected: list[int | None], lanes: list[Any], serve: Serve
+) -> None:
+    with RemoteVectorEnv(serve(lanes).address) as env:
+        env.reset(seed=seed)
+    assert [lane.resets for lane in lanes] == [[(one, None)] for one in expected]
+
+
+def test_a_seed_that_cannot_be_counted_up_over_the_lanes_is_refused_before_it_travels(
+    lanes: list[Any], serve: Serve
+) -> None:
+    with RemoteVectorEnv(serve(lanes).address) as env:
+        with pytest.raises(OverflowError, match=str(2**63)):
+            env.reset(seed=2**63 - 2)
+        env.reset(seed=2**63 - 3)
+    assert [lane.resets[0][0] for lane in lanes] == [2**63 - 3, 2**63 - 2, 2**63 - 1]
 
 
 def test_options_reach_every_lane_as_a_dictionary_of_its_own(

@@ -140,7 +140,7 @@ class EnvLink:
 
     def ask_reset(
         self,
-        seeds: Sequence[int],
+        seeds: Sequence[int | None],
         options: Mapping[str, object] | None,
         lanes: tuple[int, ...],
         episode_ids: tuple[str, ...],

@@ -121,13 +121,14 @@ class VectorLink:
     def _is_ours(self) -> bool:
         return self.link.wires.dialled.welcome.offers(VECTORS)
 
-    def _seeds(self, seed: Seeds, wanted: Sequence[int]) -> tuple[int, ...]:
+    def _seeds(self, seed: Seeds, wanted: Sequence[int]) -> tuple[int | None, ...]:
         """Return the seeds as they are asked for: none, one for all, or one for each wanted."""
         if seed is None:
             return ()
         each = _each(seed)
         if each is None:
             first = one_seed(seed) or 0
+            checked_seed(first + self.lanes - 1)  # lane i has the seed s + i
             if self._is_ours or not self._steps_lanes:
                 return (first,)
             # Published servers give one seed to the first lane alone.
@@ -140,14 +141,15 @@ class VectorLink:
         given = [each[lane] for lane in wanted]
         if all(one is None for one in given):
             return ()
-        if any(one is None for one in given):
-            raise ConfigurationError(
-                "seeds are given for some of the lanes that are reset",
+        if not self._is_ours and any(one is None for one in given):
+            raise UnsupportedError(
+                "seeds are given for some of the lanes that are reset, which this server, "
+                "published by others, has no words for",
                 hint="Give all of them a seed, or reset them apart, by reset_mask.",
             )
-        checked = [checked_seed(one) or 0 for one in given]
+        checked = [checked_seed(one) for one in given]
         if self._is_ours and len(checked) < self.lanes:
-            whole = [0] * self.lanes  # of lanes that are not reset, the server wants none
+            whole: list[int | None] = [None] * self.lanes
             for lane, one in zip(wanted, checked, strict=True):
                 whole[lane] = one
             return tuple(whole)
@@ -243,6 +245,7 @@ def one_seed(seed: Seeds) -> int | None:
 
     Raises:
         TypeError: it is neither a number nor a sequence.
+        ConfigurationError: it is an array of several dimensions.
         OverflowError: it does not fit 64 bits.
     """
     return None if _each(seed) is not None else checked_seed(cast("SupportsIndex | None", seed))
@@ -250,8 +253,15 @@ def one_seed(seed: Seeds) -> int | None:
 
 def _each(seed: Seeds) -> list[SupportsIndex | None] | None:
     """Return the seeds of a sequence of them; None for a number."""
-    if isinstance(seed, list | tuple):
-        return list(cast("Sequence[SupportsIndex | None]", seed))
-    if isinstance(seed, np.ndarray) and seed.ndim == 1:
-        return cast("list[SupportsIndex | None]", seed.tolist())
+    given: object = seed
+    if isinstance(given, np.ndarray):
+        array = cast("Array", given)
+        if array.ndim > 1:
+            raise ConfigurationError(
+                f"the seeds are an array of shape {array.shape}",
+                hint="Give one number for each lane: an array of one dimension.",
+            )
+        return array.tolist() if array.ndim else None
+    if isinstance(seed, Sequence) and not isinstance(seed, str | bytes):
+        return list(seed)
     return None

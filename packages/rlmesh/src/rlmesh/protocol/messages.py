@@ -25,7 +25,7 @@ class Request:
         timeout_ms: how long it may take in milliseconds; 0: no limit.
         action: a step's action, None when there is none.
         episode_ids: the callers' names for the episodes, one for each lane.
-        seeds: a reset's seeds.
+        seeds: a reset's seeds; None stands for a lane without one.
         options: a reset's options, None when there are none.
         edition: a configure's workflow edition.
     """
@@ -36,7 +36,7 @@ class Request:
     timeout_ms: int = 0
     action: Leaves | None = None
     episode_ids: Sequence[str] = ()
-    seeds: Sequence[int] = ()
+    seeds: Sequence[int | None] = ()
     options: dict[str, object] | None = None
     edition: str = ""
 

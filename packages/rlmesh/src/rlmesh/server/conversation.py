@@ -10,7 +10,7 @@ from rlcore import EnvironmentException
 from rlcore.log import logger
 
 from rlmesh.protocol.editions import EDITION, runs
-from rlmesh.protocol.faults import Fault, FaultCode, refusal
+from rlmesh.protocol.faults import Fault, FaultCode, environment_fault, refusal
 from rlmesh.protocol.handshake import TENSORS, VECTORS
 from rlmesh.protocol.messages import (
     Answer,
@@ -94,9 +94,11 @@ class Conversation:
     def too_large(self, operation: str, size: int, limit: int) -> Refused:
         """Return what is answered where an answer exceeds what a message may hold."""
         message = f"{operation} failed: its reply has {size} bytes, the limit is {limit}"
-        refused = self._failed(Fault(FaultCode.INTERNAL, message, recoverable=False), Timing(), ())
-        self.close()
-        return refused
+        return self._instead(Fault(FaultCode.INTERNAL, message, recoverable=False))
+
+    def unwritable(self, operation: str, error: Exception) -> Refused:
+        """Return what is answered where writing an answer failed with this error."""
+        return self._instead(environment_fault(f"writing the answer to {operation}", error))
 
     def note_simplified(self, keys: Sequence[str]) -> None:
         """Warn, once for each, of info values that could not travel as they are."""
@@ -120,6 +122,11 @@ class Conversation:
             log.exception("an environment could not be closed at the end of its session")
         finally:
             self._on_close(self)
+
+    def _instead(self, fault: Fault) -> Refused:
+        refused = self._failed(fault, Timing(), ())
+        self.close()
+        return refused
 
     def _answer(self, request: Request, timing: Timing) -> Answer:
         kind = request.kind

@@ -12,6 +12,7 @@ from rlmesh.protocol.messages import Request
 from rlmesh.server.stage import Failed, misused
 from rlmesh.values import Array
 
+INT64: Final = range(-(2**63), 2**63)
 RESET_MASK: Final = "reset_mask"
 """gymnasium's reset option: a flag for each lane, whether it is to be reset."""
 
@@ -79,9 +80,18 @@ def seeds_of(request: Request, lanes: Sequence[int], count: int) -> list[int | N
         raise misused(
             f"the reset has {len(given)} seeds for {count} lanes; give one for each, or one for all"
         )
+    each = given if len(given) == count else _counted_up(given[0], count)
     for lane in lanes:
-        seeds[lane] = given[0] + lane if len(given) == 1 else given[lane]
+        seeds[lane] = each[lane]
     return seeds
+
+
+def _counted_up(first: int | None, count: int) -> Sequence[int | None]:
+    if first is None:
+        return [None] * count
+    if first + count - 1 not in INT64:
+        raise misused(f"the seed {first}, counted up over {count} lanes, exceeds 64 bits")
+    return range(first, first + count)
 
 
 def one_lane(request: Request, count: int) -> int:

@@ -87,8 +87,14 @@ class Session:
 
     def too_large(self, operation: str, size: int, limit: int, /) -> Answer:
         """End the session; return what is said instead of an answer that is too large."""
+        return self._said_instead(self._conversation.too_large(operation, size, limit))
+
+    def unwritable(self, operation: str, error: Exception, /) -> Answer:
+        """End the session; return what is said instead of an answer that cannot be written."""
+        return self._said_instead(self._conversation.unwritable(operation, error))
+
+    def _said_instead(self, answer: Answer) -> Answer:
         self.statistics.note_fault("internal")
-        answer = self._conversation.too_large(operation, size, limit)
         self.over = True
         self._kept = answer, True
         return answer
@@ -251,6 +257,10 @@ class LastWords:
     def too_large(self, operation: str, size: int, limit: int, /) -> Answer:
         """Return what was said instead of an answer that is too large."""
         return self._session.too_large(operation, size, limit)
+
+    def unwritable(self, operation: str, error: Exception, /) -> Answer:
+        """Return what was said instead of an answer that cannot be written."""
+        return self._session.unwritable(operation, error)
 
     def note_simplified(self, keys: Sequence[str], /) -> None:
         """Do nothing: they were noted when the answer was first written."""

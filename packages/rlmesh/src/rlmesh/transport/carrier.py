@@ -34,6 +34,10 @@ class Session(Protocol):
         """End the session; return what is said instead of an answer that is too large."""
         ...
 
+    def unwritable(self, operation: str, error: Exception, /) -> Answer:
+        """End the session; return what is said instead of an answer that cannot be written."""
+        ...
+
     def note_simplified(self, keys: Sequence[str], /) -> None:
         """Hear which info values could not travel as they are."""
         ...

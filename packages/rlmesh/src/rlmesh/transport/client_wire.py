@@ -25,16 +25,20 @@ def write_configure(request_id: str, edition: str) -> bytes:
 def write_reset(
     request_id: str,
     *,
-    seeds: Sequence[int],
+    seeds: Sequence[int | None],
     options: Mapping[str, object] | None,
     tensors: bool = False,
     timeout_ms: int,
     lanes: Sequence[int] = (),
     episode_ids: Sequence[str],
 ) -> bytes:
-    """Return a reset as bytes; `tensors`: the server reads arrays in options as they are."""
+    """Return a reset as bytes; `tensors`: the server reads arrays in options as they are.
+
+    Seeds with a None among them can be read by servers of ours only.
+    """
     reset = env_pb2.ResetRequest(
-        seeds=seeds,
+        seeds=[seed or 0 for seed in seeds],
+        unseeded=[place for place, seed in enumerate(seeds) if seed is None],
         options=None if options is None else encode_meta(options, tensors=tensors),
         timeout_ms=timeout_ms,
         env_indices=lanes,

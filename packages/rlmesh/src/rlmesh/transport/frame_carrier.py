@@ -165,16 +165,29 @@ class FrameCarrier:
                 traffic.received += got
                 number = self._number
             answer, over = answer_of(request)
-            if type(answer) is StepAnswer:
-                over = self._answer_step(session, number, answer, over)
-            else:
-                over = self._answer(session, request, number, answer, over)
-            if over:
+            if self._reply(session, request, number, answer, over):
                 return
             if self._stopping():
                 session.end(SHUTTING_DOWN)
                 end.say(REFUSED, PARTING)
                 return
+
+    def _reply(
+        self, session: Session, request: Request, number: int, answer: Answer, over: bool
+    ) -> bool:
+        """Send an answer, or a fault where it cannot be written; return whether all is over."""
+        try:
+            if type(answer) is StepAnswer:
+                return self._answer_step(session, number, answer, over)
+            return self._answer(session, request, number, answer, over)
+        except (Broken, OSError, Overdue):
+            raise
+        except Exception as error:
+            # Where part of it is on its way, nothing can be said any more.
+            if self._sending:
+                raise
+            log.exception("the answer to a %s cannot be written", request.kind)
+            return self._instead(number, session.unwritable(request.kind, error))
 
     def _bear_silence(self) -> None:
         # Where the client gives no sign of life, it may just have nothing to ask.
@@ -287,7 +300,9 @@ class FrameCarrier:
         return over
 
     def _too_large(self, session: Session, operation: str, number: int, size: int) -> bool:
-        answer = session.too_large(operation, size, self._end.limit)
+        return self._instead(number, session.too_large(operation, size, self._end.limit))
+
+    def _instead(self, number: int, answer: Answer) -> bool:
         data, _ = write_answer(str(number), answer)
         head = HEAD.pack(len(data), MESSAGE, number, 0, 0, 0, 0)
         self.traffic.sent += HEAD_SIZE + len(data)

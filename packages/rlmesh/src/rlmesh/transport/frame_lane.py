@@ -105,7 +105,7 @@ class FrameLane:
         self,
         number: int,
         *,
-        seeds: Sequence[int],
+        seeds: Sequence[int | None],
         options: Mapping[str, object] | None,
         tensors: bool,
         timeout_ms: int,

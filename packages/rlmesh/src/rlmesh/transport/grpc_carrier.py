@@ -8,6 +8,7 @@ from queue import SimpleQueue
 
 import grpc
 from rlcore import ProtocolException, SessionClosed
+from rlcore.log import logger
 
 from rlmesh.protocol.messages import Request
 from rlmesh.protocol.opening import SHUTTING_DOWN
@@ -15,6 +16,7 @@ from rlmesh.transport.carrier import Session
 from rlmesh.transport.server_wire import ServerWire
 from rlmesh.transport.traffic import Traffic
 
+log = logger("rlmesh", "server")
 KIND = "grpc"
 
 
@@ -103,7 +105,12 @@ class GrpcCarrier:
         self.traffic.received += len(data)
         request = self._wire.read(data)
         answer, over = session.answer(request)
-        reply, simplified = self._wire.write(request.request_id, answer)
+        try:
+            reply, simplified = self._wire.write(request.request_id, answer)
+        except Exception as error:
+            log.exception("the answer to a %s cannot be written", request.kind)
+            answer, over = session.unwritable(request.kind, error), True
+            reply, simplified = self._wire.write(request.request_id, answer)
         if simplified:
             session.note_simplified(simplified)
         if len(reply) > self._limit:

@@ -83,7 +83,7 @@ class GrpcLane:
         self,
         number: int,
         *,
-        seeds: Sequence[int],
+        seeds: Sequence[int | None],
         options: Mapping[str, object] | None,
         tensors: bool,
         timeout_ms: int,

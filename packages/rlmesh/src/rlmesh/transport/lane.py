@@ -52,7 +52,7 @@ class Lane(Protocol):
         self,
         number: int,
         *,
-        seeds: Sequence[int],
+        seeds: Sequence[int | None],
         options: Mapping[str, object] | None,
         tensors: bool,
         timeout_ms: int,

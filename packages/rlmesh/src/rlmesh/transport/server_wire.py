@@ -94,7 +94,7 @@ def read_request(data: bytes) -> Request:
             reset.env_indices,
             reset.timeout_ms,
             episode_ids=reset.episode_ids,
-            seeds=reset.seeds,
+            seeds=_seeds(reset) if reset.unseeded else reset.seeds,
             options=decode_meta(reset.options) if reset.HasField("options") else None,
         )
     if kind == "render":
@@ -103,6 +103,15 @@ def read_request(data: bytes) -> Request:
         edition = message.configure.selected_workflow_edition
         return Request("configure", request_id, edition=edition)
     return Request(cast("Kind", kind or ""), request_id)
+
+
+def _seeds(reset: env_pb2.ResetRequest) -> Sequence[int | None]:
+    seeds: list[int | None] = list(reset.seeds)
+    for place in reset.unseeded:
+        if place >= len(seeds):
+            raise ProtocolException(f"place {place} of {len(seeds)} seeds is said to have none")
+        seeds[place] = None
+    return seeds
 
 
 def write_answer(request_id: str, answer: Answer) -> tuple[bytes, Sequence[str]]:

@@ -441,6 +441,7 @@ class ResetRequest(google.protobuf.message.Message):
     TIMEOUT_MS_FIELD_NUMBER: builtins.int
     ENV_INDICES_FIELD_NUMBER: builtins.int
     EPISODE_IDS_FIELD_NUMBER: builtins.int
+    UNSEEDED_FIELD_NUMBER: builtins.int
     timeout_ms: builtins.int
     """0: none"""
     @property
@@ -459,6 +460,10 @@ class ResetRequest(google.protobuf.message.Message):
     def episode_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """one for each lane that is reset"""
 
+    @property
+    def unseeded(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Places in seeds that stand for no seed. Only written to servers of ours."""
+
     def __init__(
         self,
         *,
@@ -467,9 +472,10 @@ class ResetRequest(google.protobuf.message.Message):
         timeout_ms: builtins.int = ...,
         env_indices: collections.abc.Iterable[builtins.int] | None = ...,
         episode_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        unseeded: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["options", b"options"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["env_indices", b"env_indices", "episode_ids", b"episode_ids", "options", b"options", "seeds", b"seeds", "timeout_ms", b"timeout_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["env_indices", b"env_indices", "episode_ids", b"episode_ids", "options", b"options", "seeds", b"seeds", "timeout_ms", b"timeout_ms", "unseeded", b"unseeded"]) -> None: ...
 
 global___ResetRequest = ResetRequest
 

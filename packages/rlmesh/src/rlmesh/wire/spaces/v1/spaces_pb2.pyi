@@ -508,20 +508,26 @@ class TextSpec(google.protobuf.message.Message):
     MIN_LENGTH_FIELD_NUMBER: builtins.int
     MAX_LENGTH_FIELD_NUMBER: builtins.int
     CHARSET_FIELD_NUMBER: builtins.int
+    DECLARED_CHARSET_FIELD_NUMBER: builtins.int
     min_length: builtins.int
     """characters"""
     max_length: builtins.int
     """characters"""
     charset: builtins.str
     """absent: any character"""
+    declared_charset: builtins.str
+    """What charset would be, where it is absent for gymnasium's default; other peers read that as
+    any character.
+    """
     def __init__(
         self,
         *,
         min_length: builtins.int = ...,
         max_length: builtins.int = ...,
         charset: builtins.str = ...,
+        declared_charset: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["charset", b"charset", "max_length", b"max_length", "min_length", b"min_length"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["charset", b"charset", "declared_charset", b"declared_charset", "max_length", b"max_length", "min_length", b"min_length"]) -> None: ...
 
 global___TextSpec = TextSpec
 
