@@ -102,7 +102,8 @@ def serve_env(
         address: where; by default a free port on the loopback interface.
         shared: whether all clients use one environment, one after another.
         num_envs: how many environments each client gets, as lanes; see `EnvServer`.
-        vectorization_mode: what steps them; for a gymnasium id also `vector_entry_point`.
+        vectorization_mode: what steps them; for a gymnasium id also `vector_entry_point`. With
+            `async`, a script has to call this under `if __name__ == "__main__":`.
         framework: whose arrays actions arrive as; see `EnvServer`.
         device: where they are put.
         **make_kwargs: what each environment is made with.

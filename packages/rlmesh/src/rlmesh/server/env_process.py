@@ -19,6 +19,7 @@ from rlmesh.protocol.messages import Request, Timing
 from rlmesh.server.codecs import Codecs
 from rlmesh.server.conversation import stage_of
 from rlmesh.server.environments import close_env
+from rlmesh.server.main_script import UnguardedScript
 from rlmesh.server.relay import Ended, load_trusted, pack, receive, send
 from rlmesh.server.stage import Failed, Stage, now
 
@@ -50,6 +51,9 @@ def _made(end: socket.socket) -> Made | None:
     try:
         multiprocessing.spawn.prepare(preparation)
         made: Made = pickle.loads(recipe).make()  # from the process that started this
+    except UnguardedScript:
+        send(end, ("unguarded",))
+        return None
     except BaseException as error:
         send(end, ("failed", environment_fault("make", error)))
         return None

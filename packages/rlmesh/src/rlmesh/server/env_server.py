@@ -20,6 +20,7 @@ from rlcore.log import logger
 from rlmesh.server.environments import Environments, environments_of
 from rlmesh.server.framework import action_backend
 from rlmesh.server.isolation import Isolated
+from rlmesh.server.main_script import require_first_run
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.protection import TlsOption, access_for, require_protection, tls_for
 from rlmesh.server.recipes import Recipe
@@ -65,7 +66,8 @@ class EnvServer:
         num_envs: how many environments a factory makes for each client, which are its lanes.
         vectorization_mode: what steps them: `lanes` (the default): the server, one after another,
             so that each can be stepped by itself; `sync` and `async`: gymnasium's vector
-            environments, the latter with a process for each lane.
+            environments, the latter with a process for each lane. These processes run the script
+            that serves again, so it has to do that under `if __name__ == "__main__":`.
         autoreset_mode: what happens at the end of a lane's episode: `next_step`, `same_step` or
             `disabled`; by default nothing, and with `sync` and `async` as gymnasium has it.
         framework: whose arrays actions arrive as: `numpy` (the default), `torch` or `jax`.
@@ -123,6 +125,7 @@ class EnvServer:
         backend = action_backend(framework, device)
         self._environments: Environments
         if self._options.isolation == "process":
+            require_first_run()
             self._environments = Isolated(
                 Recipe(env, many, framework, device),
                 start_seconds=self._options.env_start_seconds,

@@ -23,6 +23,7 @@ from rlcore.log import logger
 from rlmesh.convert import contract_from_bytes
 from rlmesh.protocol.faults import Fault, Occasion, error_of
 from rlmesh.protocol.messages import Request
+from rlmesh.server.main_script import UnguardedScript
 from rlmesh.server.recipes import Recipe
 from rlmesh.server.relay import Ended, apart, load_ours, receive, send
 from rlmesh.server.vectors import Sort
@@ -54,7 +55,8 @@ class EnvProcess:
         start_seconds: how long that may take.
 
     Raises:
-        ConfigurationError: the factory cannot be sent.
+        ConfigurationError: the factory cannot be sent, or the script that has it starts a server
+            whenever it is run.
         EnvironmentException: it raised, or its process ended or took too long.
     """
 
@@ -84,9 +86,9 @@ class EnvProcess:
                 hint="Raise env_start_seconds if it is only slow." if late else None,
             ) from error
         self._deadline = None
-        if note[0] == "failed":
+        if note[0] != "made":
             self.kill()
-            raise _failure("make", note[1])
+            raise UnguardedScript if note[0] == "unguarded" else _failure("make", note[1])
         self.contract: EnvContract = contract_from_bytes(note[1])
         self.sort: Sort = note[2]
 

@@ -43,7 +43,9 @@ class ServeOptions:
             may take half of it to notice that, and the other half the session waits for the
             client to come back. A client that says goodbye, or cannot resume, ends it at once.
         isolation: where the environment of a session lives that a factory made: `thread`, or
-            `process` for one of its own, so that a crash ends that session only.
+            `process` for one of its own, so that a crash ends that session only. A script that
+            defines the factory is run again there: it has to serve under
+            `if __name__ == "__main__":`.
         env_start_seconds: how long such a process may take until its environment is made.
         lanes: whether clients may step over frames as well, which is much faster than gRPC: a unix
             socket for clients on the same host, and a second TCP port where the server has one.

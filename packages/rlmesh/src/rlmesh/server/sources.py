@@ -94,13 +94,14 @@ def _of_gymnasium(env_id: str, kwargs: Mapping[str, object], many: Many | None =
             if many is None:
                 made = gymnasium.make(env_id, **cast("dict[str, Any]", kwargs))
             else:
-                made = gymnasium.make_vec(
-                    env_id,
-                    num_envs=many.num_envs or 1,
-                    vectorization_mode=many.mode,
-                    vector_kwargs=many.vector_kwargs(),
-                    **cast("dict[str, Any]", kwargs),
-                )
+                with many.startable():
+                    made = gymnasium.make_vec(
+                        env_id,
+                        num_envs=many.num_envs or 1,
+                        vectorization_mode=many.mode,
+                        vector_kwargs=many.vector_kwargs(),
+                        **cast("dict[str, Any]", kwargs),
+                    )
             return made
         except gymnasium.error.Error as error:
             # The base class itself is what gymnasium raises for a malformed id.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from rlcore import ConfigurationError, MissingDependencyError
+from rlcore import ConfigurationError, EnvironmentException, MissingDependencyError
 
+from rlmesh.server.main_script import ADVICE, require_first_run
 from rlmesh.server.vectors import LaneSet
 from rlmesh.specs import AutoresetMode
 
@@ -45,6 +47,24 @@ class Many:
             kwargs["autoreset_mode"] = self.autoreset_mode.gymnasium_name
         return kwargs
 
+    @contextmanager
+    def startable(self) -> Generator[None]:
+        """Say, where processes of lanes end at once, what may be the matter.
+
+        Raises:
+            EnvironmentException: one ended before its environment was made.
+        """
+        try:
+            yield
+        except (ConnectionError, EOFError) as error:
+            if self.mode != ASYNC:
+                raise
+            raise EnvironmentException(
+                "the process of a lane ended before its environment was made, and wrote why",
+                operation="make",
+                hint=ADVICE,
+            ) from error
+
 
 def many_of(
     num_envs: int | None, vectorization_mode: str | None, autoreset_mode: object = None
@@ -52,13 +72,16 @@ def many_of(
     """Return what the arguments of a server ask for.
 
     Raises:
-        ConfigurationError: one of them is none of its values, or they contradict each other.
+        ConfigurationError: one of them is none of its values, or they contradict each other; or
+            processes are asked for by a script that such a process runs again.
     """
     mode = vectorization_mode or LANES
     if mode not in MODES:
         raise ConfigurationError(
             f"vectorization_mode is {vectorization_mode!r}", hint=f"It can be {', '.join(MODES)}."
         )
+    if mode == ASYNC:
+        require_first_run()
     if num_envs is None and mode != LANES:
         raise ConfigurationError(
             f"vectorization_mode is {mode!r} and num_envs is not given",
@@ -148,9 +171,9 @@ def multiplied(factory: Factory, many: Many) -> Factory:
 
     def vector() -> object:
         kinds = _vector_environments()
-        made: object = kinds[many.mode](
-            [cast("Callable[[], Env[Any, Any]]", factory)] * count, **many.vector_kwargs()
-        )
+        factories = [cast("Callable[[], Env[Any, Any]]", factory)] * count
+        with many.startable():
+            made: object = kinds[many.mode](factories, **many.vector_kwargs())
         return made
 
     if many.mode != LANES:
