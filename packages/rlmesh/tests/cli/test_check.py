@@ -111,6 +111,7 @@ def test_a_call_that_holds_the_interpreter_ends_the_command(folder: Path) -> Non
 
     assert done.returncode == 1
     assert "checked_envs.py" in done.stderr
+    assert "the process ended (exit 1) in step 1 after reset(seed=0)" in done.stdout
 
 
 def test_a_served_environment_is_checked_at_its_address(
@@ -157,6 +158,18 @@ def test_json_to_standard_output_is_nothing_but_json(capsys: pytest.CaptureFixtu
     assert main(["check", "CartPole-v1", "--only", "reward", "--json", "-"]) == 0
 
     assert json.loads(capsys.readouterr().out)["reports"][0]["environment"] == "CartPole-v1"
+
+
+def test_json_to_standard_output_is_json_whatever_the_environment_prints(folder: Path) -> None:
+    text = ENVS + 'class Prints(Unbounded):\n    print("hello")\n'
+    (folder / "checked_envs.py").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "rlmesh", "check", "checked_envs:Prints", "--json", "-"]
+    done = subprocess.run(
+        [*command, "--only", "flags"], cwd=folder, capture_output=True, text=True, timeout=35
+    )
+
+    assert json.loads(done.stdout)["reports"][0]["counts"]["passed"] == 1
+    assert "hello" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -38,13 +38,34 @@ class TestStrict(EnvConformance):
     skip = ("processes",)
 
 
+class TestEnding(EnvConformance):
+    target = "ending:make"
+    steps = 30
+
+
 class TestNothing(EnvConformance):
     pass
 """
 
 
+ENDING = """
+import os
+import gymnasium as gym
+
+
+class Ends(gym.Wrapper):
+    def step(self, action):
+        os._exit(0)
+
+
+def make():
+    return Ends(gym.make("CartPole-v1"))
+"""
+
+
 def _pytest(folder: Path, *arguments: str) -> str:
     (folder / "test_suite.py").write_text(SUITE, encoding="utf-8")
+    (folder / "ending.py").write_text(ENDING, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rsfE", *arguments]
     wide = {**os.environ, "COLUMNS": "250", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(command, cwd=folder, env=wide, capture_output=True, text=True, timeout=50)
@@ -56,6 +77,7 @@ def test_each_check_is_a_test_with_its_verdict(tmp_path: Path) -> None:
 
     for expected in (
         "TestMade::test_conforms[reward] - AssertionError: reward failed: the reward is inf",
+        "TestEnding::test_conforms[plays] - AssertionError: plays failed: the process ended (exit",
         "TestStrict::test_conforms[seeds_differ] - AssertionError: seeds_differ noted: all 3",
         "processes: left out by `skip`",
         "autoreset: not about such an environment",

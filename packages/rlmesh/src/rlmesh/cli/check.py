@@ -1,10 +1,9 @@
 """`rlmesh check TARGET …`: does an environment keep its promises?"""
 
 import argparse
-import faulthandler
 import json
-import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,39 +91,30 @@ def check_command(options: argparse.Namespace) -> int:
 
 def _check(target: str, options: argparse.Namespace, only: list[str], skip: list[str]) -> "Report":
     from rlmesh.client.options import ConnectOptions
-    from rlmesh.conformance import check
+    from rlmesh.conformance import check, check_apart
     from rlmesh.conformance.run import SEEDS
+    from rlmesh.conformance.subject import is_address
 
-    def still_here() -> None:
-        # A call that holds the interpreter stops even our own waiting; this timer is none of its.
-        faulthandler.dump_traceback_later(options.timeout + GRACE_SECONDS, exit=True)
-
-    watched = _can_watch()
-    if watched:
-        still_here()
-    try:
-        return check(
+    seeds: Sequence[int] = options.seeds or SEEDS
+    if not is_address(target.strip()):
+        return check_apart(
             target,
-            seeds=options.seeds or SEEDS,
+            seeds=seeds,
             steps=options.steps,
             timeout=options.timeout,
             only=only,
             skip=skip,
-            connect=ConnectOptions(wait_for_server_seconds=options.wait, tls=options.tls),
-            on_glance=still_here if watched else lambda: None,
+            grace=GRACE_SECONDS,
         )
-    finally:
-        if watched:
-            faulthandler.cancel_dump_traceback_later()
-
-
-def _can_watch() -> bool:
-    """Tell whether there is a standard error to which a traceback could be written."""
-    try:
-        os.fstat(sys.stderr.fileno())
-    except (AttributeError, OSError, ValueError):
-        return False
-    return True
+    return check(
+        target,
+        seeds=seeds,
+        steps=options.steps,
+        timeout=options.timeout,
+        only=only,
+        skip=skip,
+        connect=ConnectOptions(wait_for_server_seconds=options.wait, tls=options.tls),
+    )
 
 
 def _print(report: "Report") -> None:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from rlmesh.conformance.apart import check_apart
 from rlmesh.conformance.catalogue import CHECKS
 from rlmesh.conformance.run import check
 from rlmesh.conformance.verdicts import Finding, Place, Report, Verdict
@@ -17,6 +18,7 @@ __all__ = [
     "Report",
     "Verdict",
     "check",
+    "check_apart",
 ]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rlmesh.conformance.keeper import GLANCE_SECONDS, Hung, Keeper
 from rlmesh.conformance.lives import Life
 from rlmesh.conformance.subject import Subject, subject_of
+from rlmesh.conformance.watching import Watcher
 
 START_SECONDS = 60.0
 MARK = "rlmesh-conformance:"
@@ -76,7 +77,7 @@ def main() -> None:
     order = json.loads(sys.stdin.read())
     sys.path[:] = order["path"]
     seconds: float = order["seconds"]
-    keeper = Keeper(seconds, lambda: None)
+    keeper = Keeper(seconds, Watcher())
     problem, trajectory = "", None
     try:
         life = Life(subject_of(order["source"], seconds=seconds), keeper)

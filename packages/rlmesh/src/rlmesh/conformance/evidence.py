@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TypeVar
@@ -18,6 +18,7 @@ from rlmesh.conformance.lives import (
     First,
     Life,
     Second,
+    Unread,
     frames_of,
     live_first,
     live_second,
@@ -25,6 +26,7 @@ from rlmesh.conformance.lives import (
 from rlmesh.conformance.recording import Recorder, Recording
 from rlmesh.conformance.stage import Raised, Stage
 from rlmesh.conformance.subject import Subject
+from rlmesh.conformance.watching import Watcher
 
 T = TypeVar("T")
 
@@ -60,7 +62,8 @@ class Evidence:
         seeds: of the plays.
         steps: of each play.
         seconds: how long one call may take.
-        on_glance: called when a call is waited for, and every now and then after.
+        watcher: hears how it goes on.
+        names: the checks that will be performed; what only others need is not provoked.
         caught: the warnings of the whole check, as they arrive.
     """
 
@@ -71,7 +74,8 @@ class Evidence:
         seeds: tuple[int, ...],
         steps: int,
         seconds: float,
-        on_glance: Callable[[], None],
+        watcher: Watcher,
+        names: Collection[str],
         caught: list[warnings.WarningMessage],
     ) -> None:
         self.subject = subject
@@ -80,7 +84,8 @@ class Evidence:
         self.seconds = seconds
         self.caught = caught
         self.hung: Hung | None = None
-        self._on_glance = on_glance
+        self._watcher = watcher
+        self._names = names
 
     @cached_property
     def first(self) -> First:
@@ -91,7 +96,7 @@ class Evidence:
                 lets nobody in.
         """
         seen = First()
-        with self._bounded():
+        with self._bounded(), self._unread(seen):
             life = self._begin()
             live_first(life, seen, self.seeds, self.steps)
             life.keeper.dismiss()
@@ -103,7 +108,7 @@ class Evidence:
         first, seen = self.first, Second()
         with self._bounded(), self._unmade(seen), self._provoking():
             life = self._begin()
-            live_second(life, seen, first, self.seeds[0], self.steps)
+            live_second(life, seen, first, self.seeds[0], self.steps, self._names)
             life.keeper.dismiss()
         return seen
 
@@ -189,7 +194,7 @@ class Evidence:
             steps=self.steps,
             seconds=self.seconds,
             patience=patience,
-            on_glance=self._on_glance,
+            on_glance=self._watcher.glance,
         )
 
     def _begin(self, **kwargs: object) -> Life:
@@ -198,7 +203,7 @@ class Evidence:
         return Life(self.subject, self._keeper(), **kwargs)
 
     def _keeper(self) -> Keeper:
-        return Keeper(self.seconds, self._on_glance)
+        return Keeper(self.seconds, self._watcher)
 
     @contextmanager
     def _bounded(self) -> Generator[None]:
@@ -206,6 +211,13 @@ class Evidence:
             yield
         except Hung as hung:
             self.hung = self.hung or hung
+
+    @contextmanager
+    def _unread(self, seen: First) -> Generator[None]:
+        try:
+            yield
+        except Unread as error:
+            seen.unread = error
 
     @contextmanager
     def _another(self) -> Generator[None]:

@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
+from rlmesh.conformance.watching import Watcher
+
 T = TypeVar("T")
 
 GLANCE_SECONDS = 0.25
@@ -30,7 +32,8 @@ class Hung(Exception):
 class Pulse:
     """What a keeper's thread is doing, and since when; written there, read from outside."""
 
-    def __init__(self) -> None:
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
         self.what = "starting"
         self.extra = 0.0
         self.since = time.monotonic()
@@ -39,6 +42,11 @@ class Pulse:
         """Say that another call begins, and how much longer than others it may take."""
         self.what = what
         self.extra = extra
+        self.since = time.monotonic()
+        self._watcher.call(what)
+
+    def wait(self) -> None:
+        """Say that patience begins anew."""
         self.since = time.monotonic()
 
 
@@ -68,9 +76,9 @@ class Pending(Generic[T]):
             Hung: one call took longer than the keeper's patience.
         """
         keeper = self._keeper
-        keeper.on_glance()
+        keeper.watcher.glance()
         while not self._done.wait(GLANCE_SECONDS):
-            keeper.on_glance()
+            keeper.watcher.glance()
             if keeper.lost is not None:
                 raise keeper.lost
             pulse = keeper.pulse
@@ -89,13 +97,13 @@ class Keeper:
 
     Args:
         seconds: how long one call may take.
-        on_glance: called when somebody begins to wait, and every now and then after.
+        watcher: hears of every call, and that it is waited for.
     """
 
-    def __init__(self, seconds: float, on_glance: Callable[[], None]) -> None:
+    def __init__(self, seconds: float, watcher: Watcher) -> None:
         self.seconds = seconds
-        self.on_glance = on_glance
-        self.pulse = Pulse()
+        self.watcher = watcher
+        self.pulse = Pulse(watcher)
         self.lost: Hung | None = None
         self._work: queue.SimpleQueue[Pending[Any] | None] = queue.SimpleQueue()  # Any: by work
         threading.Thread(target=self._run, name="rlmesh-check", daemon=True).start()
@@ -103,7 +111,7 @@ class Keeper:
     def submit(self, work: Callable[[], T]) -> Pending[T]:
         """Hand over work, to be waited for later."""
         pending = Pending(work, self)
-        self.pulse.beat(self.pulse.what)
+        self.pulse.wait()
         self._work.put(pending)
         return pending
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
-from rlcore import Error, TransportError
+from rlcore import EnvironmentException, Error, TransportError
 
 from rlmesh.conformance.answers import Outcome, judged_reset, judged_step
 from rlmesh.conformance.containment import AnySpace
@@ -22,8 +23,17 @@ from rlmesh.conformance.values import digest
 from rlmesh.conformance.verdicts import Place
 from rlmesh.specs import EnvContract, contract_of
 
+AFTER_END: Final = "a step after the end"
+ILLEGAL: Final = "a step with an illegal action"
+
 Closings: TypeAlias = list[str | None]
 """What each close raised, or None."""
+
+
+class Unread(EnvironmentException):
+    """What an environment says of itself cannot be read."""
+
+    default_code = "unreadable"
 
 
 class Life:
@@ -35,9 +45,17 @@ class Life:
 
         def make() -> tuple[Env, Face]:
             keeper.pulse.beat("making the environment", subject.patience)
-            env = subject.make(**kwargs)
-            keeper.pulse.beat("reading its spaces and metadata")
-            return env, face_of(env)
+            try:
+                env = subject.make(**kwargs)
+            except Error:
+                raise
+            except BaseException as error:  # of its attributes; nobody interrupts this thread
+                raise Unread(str(Raised("making it", error))) from error
+            try:
+                what = "reading its spaces and metadata"
+                return env, Stage(env, keeper.pulse).call(what, lambda: face_of(env))
+            except Raised as raised:
+                raise Unread(str(raised)) from raised.error
 
         env, self.face = keeper.ask(make)
         self.stage = Stage(env, keeper.pulse)
@@ -58,7 +76,7 @@ class Life:
             return None
         env = self.stage.env
         try:
-            self.keeper.ask(lambda: self.stage.call("close()", env.close))
+            self.keeper.ask(lambda: self.stage.call("close()", lambda: env.close()))
         except Raised as raised:
             return str(raised)
         return None
@@ -69,6 +87,7 @@ class First:
     """What the first life shows; what was not reached is None."""
 
     face: Face | None = None
+    unread: Unread | None = None
     contract: EnvContract | Error | None = None
     recordings: dict[int, Recording] = field(default_factory=dict[int, Recording])
     generator_seeds: dict[int, object] = field(default_factory=dict[int, object])
@@ -132,7 +151,9 @@ def live_first(life: Life, seen: First, seeds: tuple[int, ...], steps: int) -> N
     seen.closings = [life.close(), life.close()]
 
 
-def live_second(life: Life, seen: Second, first: First, seed: int, steps: int) -> None:
+def live_second(
+    life: Life, seen: Second, first: First, seed: int, steps: int, names: Collection[str]
+) -> None:
     """Fill in what the second life shows, likewise; what may harm the environment comes last."""
     contract = life.keeper.ask(lambda: _contract(life.stage))
     seen.digest = contract.digest if isinstance(contract, EnvContract) else None
@@ -141,9 +162,9 @@ def live_second(life: Life, seen: Second, first: First, seed: int, steps: int) -
         seen.frames = life.keeper.ask(lambda: frames_of(life, seed))
     ends = [recording.first_end for recording in first.recordings.values()]
     place = next((end for end in ends if end is not None), None)
-    if place is not None and life.face.lanes is None:
+    if place is not None and life.face.lanes is None and "after_end" in names:
         seen.after_end = life.keeper.ask(lambda: _after_end(life, place, seed))
-    action = illegal_action(life.face.action_space)
+    action = illegal_action(life.face.action_space) if "illegal_action" in names else None
     if action is not None:
         seen.illegal = life.keeper.ask(lambda: _illegal(life, action, seed))
     life.close()
@@ -154,9 +175,9 @@ def frames_of(life: Life, seed: int) -> list[object] | Raised:
     stage = life.stage
     try:
         stage.reset(seed=seed)
-        frames: list[object] = [stage.call("render() after reset", stage.env.render)]
+        frames: list[object] = [stage.call("render() after reset", lambda: stage.env.render())]
         stage.step(next(life.face.actions(0)), "step 1")
-        frames.append(stage.call("render() after step 1", stage.env.render))
+        frames.append(stage.call("render() after step 1", lambda: stage.env.render()))
     except Raised as raised:
         return raised
     return frames
@@ -187,8 +208,13 @@ def _contract(stage: Stage) -> EnvContract | Error:
 
 
 def _generator_seed(stage: Stage) -> object:
-    inner = getattr(stage.env, "unwrapped", None)
-    return getattr(inner, "np_random_seed", None)
+    def read() -> object:
+        return getattr(getattr(stage.env, "unwrapped", None), "np_random_seed", None)
+
+    try:
+        return stage.call("reading np_random_seed", read)
+    except Raised:  # it tells no seed, as many do
+        return None
 
 
 def _first_observation(stage: Stage, seed: int, **arguments: object) -> bytes | Raised:
@@ -218,7 +244,7 @@ def _after_end(life: Life, place: Place, seed: int) -> AfterEnd:
         stage.reset(seed=place.seed)
         for step in range(place.step):
             stage.step(next(actions), f"step {step + 1}")
-        answer = judged_step(stage.step(next(actions), "a step after the end"), life.face.lanes)
+        answer = judged_step(stage.step(next(actions), AFTER_END), life.face.lanes)
     except Raised as raised:
         return AfterEnd(place, raised, _first_observation(stage, seed))
     return AfterEnd(place, answer, _first_observation(stage, seed))
@@ -228,7 +254,7 @@ def _illegal(life: Life, action: object, seed: int) -> Illegal:
     stage = life.stage
     try:
         stage.reset(seed=seed)
-        answer = judged_step(stage.step(action, "a step with an illegal action"), life.face.lanes)
+        answer = judged_step(stage.step(action, ILLEGAL), life.face.lanes)
     except Raised as raised:
         return Illegal(action, raised, _first_observation(stage, seed))
     return Illegal(action, answer, _first_observation(stage, seed))

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
 import pytest
+from rlcore import ConfigurationError
 
+from rlmesh.conformance.apart import check_apart
 from rlmesh.conformance.catalogue import CHECKS
 from rlmesh.conformance.run import SEEDS, STEPS, TIMEOUT, check
+from rlmesh.conformance.subject import is_address
 from rlmesh.conformance.verdicts import Report, Verdict
 
 # Not a fixture of the class: its scope would make the suite's own `make` a class method.
 _REPORTS: dict[type, Report | None] = {}
+
+
+class _Chosen(TypedDict):
+    seeds: Sequence[int]
+    steps: int
+    timeout: float
+    skip: Sequence[str]
 
 
 class EnvConformance:
@@ -27,6 +37,11 @@ class EnvConformance:
 
     Each check is one test, `test_conforms[seed_honoured]` for example. The environment is played
     once for all of them.
+
+    An environment that is named (`module:attribute`, a gymnasium id that other processes know) is
+    played in a process of its own, so that one which exits or crashes fails its tests and leaves
+    the others alone. What only this process can make (`make`, a factory, an instance, an id that
+    the tests register) is played in it, and ends the test session if it ends its process.
 
     Attributes:
         target: what `rlmesh.conformance.check` takes; or override `make`.
@@ -54,17 +69,22 @@ class EnvConformance:
         suite = type(self)
         if suite not in _REPORTS:
             _REPORTS[suite] = None  # until there is one
-            _REPORTS[suite] = check(
-                self.make if self.target is None else self.target,
-                seeds=self.seeds,
-                steps=self.steps,
-                timeout=self.timeout,
-                skip=self.skip,
-            )
+            _REPORTS[suite] = self._report()
         report = _REPORTS[suite]
         if report is None:
             pytest.skip("the environment could not be had; see the first test of the class")
         return report
+
+    def _report(self) -> Report:
+        chosen = _Chosen(seeds=self.seeds, steps=self.steps, timeout=self.timeout, skip=self.skip)
+        target = self.make if self.target is None else self.target
+        if not isinstance(target, str) or is_address(target):
+            return check(target, **chosen)
+        try:
+            return check_apart(target, **chosen)
+        except ConfigurationError:
+            # What the test session itself has registered is known to no other process.
+            return check(target, **chosen)
 
     @pytest.mark.parametrize("name", CHECKS)
     def test_conforms(self, name: str, conformance_report: Report) -> None:

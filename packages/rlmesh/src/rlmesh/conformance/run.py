@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from rlcore import ConfigurationError
+from rlcore import ConfigurationError, Error
 
 from rlmesh.client.options import ConnectOptions
 from rlmesh.conformance.catalogue import CHECKS, Check, selected
 from rlmesh.conformance.evidence import Evidence, Unseen
 from rlmesh.conformance.subject import subject_of
-from rlmesh.conformance.verdicts import Finding, Report, skipped
+from rlmesh.conformance.verdicts import Finding, Report, failed, skipped
+from rlmesh.conformance.watching import Watcher
 from rlmesh.specs import UNKNOWN_ID, EnvContract
 
 SEEDS: Final = (0, 1, 2)
@@ -30,7 +31,7 @@ def check(
     only: Iterable[str] = (),
     skip: Iterable[str] = (),
     connect: ConnectOptions | None = None,
-    on_glance: Callable[[], None] = lambda: None,
+    watcher: Watcher | None = None,
 ) -> Report:
     """Check whether an environment keeps the promises of the Gymnasium interface.
 
@@ -48,7 +49,7 @@ def check(
         skip: the names of checks to leave out.
         connect: how a served environment is reached, as `RemoteEnv` takes it: `token`, `tls`,
             `lane`, `wait_for_server_seconds`.
-        on_glance: called several times a second while a call is waited for.
+        watcher: hears how it goes on.
 
     Returns:
         One finding for each check that is about such an environment.
@@ -60,6 +61,7 @@ def check(
     """
     names = selected(only, skip)
     numbers = _checked(seeds, steps, timeout)
+    watcher = watcher or Watcher()
     began = time.monotonic()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -68,27 +70,49 @@ def check(
             seeds=numbers,
             steps=steps,
             seconds=timeout,
-            on_glance=on_glance,
+            watcher=watcher,
+            names=names,
             caught=caught,
         )
         _ = evidence.first  # what cannot be had at all is no finding
-        findings = [
-            _finding(CHECKS[name], evidence).named(name)
-            for name in names
-            if _is_about(CHECKS[name], evidence)
-        ]
-    contract = evidence.first.contract
-    known = contract if isinstance(contract, EnvContract) else None
-    name = evidence.subject.name
+        contract = evidence.first.contract
+        known = contract if isinstance(contract, EnvContract) else None
+        environment = name = evidence.subject.name
+        if known is not None and known.id != UNKNOWN_ID:
+            environment = known.id
+        digest = None if known is None else known.digest
+        names = tuple(name for name in names if _is_about(CHECKS[name], evidence))
+        watcher.about(environment, digest, names)
+        if evidence.first.unread is None:
+            findings = list(_findings(names, evidence, watcher))
+        else:
+            findings = _unreadable(names, evidence.first.unread)
     return Report(
         target=name,
-        environment=known.id if known is not None and known.id != UNKNOWN_ID else name,
-        digest=None if known is None else known.digest,
+        environment=environment,
+        digest=digest,
         seeds=numbers,
         steps=steps,
         seconds=round(time.monotonic() - began, 3),
         findings=tuple(findings),
     )
+
+
+def _findings(names: tuple[str, ...], evidence: Evidence, watcher: Watcher) -> Iterator[Finding]:
+    for name in names:
+        watcher.judging(name)
+        finding = _finding(CHECKS[name], evidence).named(name)
+        watcher.found(finding)
+        yield finding
+
+
+def _unreadable(names: tuple[str, ...], error: Error) -> list[Finding]:
+    """Return the findings about what does not even say what it is: that it does not comes first."""
+    first = "contract"
+    fix = "Let spaces, metadata and render_mode be read without raising."
+    found = [failed(error.message, fix).named(first)]
+    why = f"it could not be played; see {first}"
+    return found + [skipped(why).named(name) for name in names if name != first]
 
 
 def _finding(check: Check, evidence: Evidence) -> Finding:

@@ -60,7 +60,7 @@ class Stage:
             return function()
         except CallTimeout as error:
             raise Hung(what, error.seconds or 0.0) from error
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # nothing interrupts this thread but the environment
             raise Raised(what, error) from error
 
 

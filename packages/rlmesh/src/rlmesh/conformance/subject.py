@@ -97,10 +97,17 @@ def subject_of(target: object, *, seconds: float, connect: ConnectOptions | None
     )
 
 
+def is_address(text: str) -> bool:
+    """Return whether a text is where an environment is served, and not what makes one."""
+    return ("://" in text and not text.startswith((GYM, PYTHON))) or bool(
+        _HOST_AND_PORT.match(text)
+    )
+
+
 def _named(text: str, seconds: float, connect: ConnectOptions) -> Subject:
     if not text:
         raise ConfigurationError("the target is empty", hint="Name an environment.")
-    if ("://" in text and not text.startswith((GYM, PYTHON))) or _HOST_AND_PORT.match(text):
+    if is_address(text):
         return _served(text, text, seconds, connect)
     look_here()
     load_factory(text)  # whatever is wrong with the name is said now
