@@ -1,5 +1,6 @@
 """What Prometheus reads at the HTTP endpoint of a server."""
 
+import http.client
 import socket
 import threading
 import urllib.error
@@ -206,3 +207,33 @@ def test_a_server_that_was_never_started_gives_its_metrics_port_back() -> None:
     port = int(address.rsplit(":", 1)[1].split("/")[0])
     with socket.create_server(("127.0.0.1", port)):
         pass
+
+
+@pytest.mark.parametrize(
+    ("host", "path", "status"),
+    [
+        ("127.0.0.1:9100", "/metrics", 200),
+        ("localhost", "/metrics", 200),
+        ("[::1]:9100", "/metrics?a=1", 200),
+        ("rebound.example", "/metrics", 403),
+        ("127.0.0.1.rebound.example:80", "/metrics", 403),
+        ("user@[", "/metrics", 403),
+        ("", "/metrics", 403),
+        ("localhost", "/", 404),
+        ("localhost", "/favicon.ico", 404),
+        ("localhost", "/metrics/more", 404),
+    ],
+)
+def test_only_metrics_are_there_and_only_under_names_of_the_loopback_interface(
+    server: EnvServer, host: str, path: str, status: int
+) -> None:
+    assert server.metrics_address is not None
+    port = int(server.metrics_address.rsplit(":", 1)[1].split("/")[0])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request("GET", path, headers={"Host": host})
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+
+    assert answer.status == status
+    assert (b"rlmesh_steps" in text) is (status == 200)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from socketserver import TCPServer, ThreadingMixIn
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 from rlcore import BindError, ConfigurationError, MissingDependencyError
@@ -17,11 +18,12 @@ from rlmesh.server.sessions import Registry
 from rlmesh.server.statistics import Tally
 
 if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIApplication
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
     from prometheus_client.core import Metric
 
 LOOPBACK = "127.0.0.1"
 PATH = "/metrics"
+LOOPBACK_NAMES = ("127.0.0.1", "localhost", "::1")
 STATES = ("attached", "busy", "detached")
 # Buckets of latencies: from a microsecond to half a minute, each twice as wide as the last.
 FIRST_BUCKET, LAST_BUCKET = 10, 35
@@ -31,6 +33,9 @@ PATIENCE_SECONDS = 10.0
 
 class MetricsEndpoint:
     """Serves `http://127.0.0.1:PORT/metrics`; it reads counters that sessions keep anyway.
+
+    Every process of the machine may read it, whoever its user is. A page of a browser may not:
+    requests whose Host is no name of the loopback interface are refused.
 
     Args:
         registry: the sessions to tell about.
@@ -49,7 +54,7 @@ class MetricsEndpoint:
             )
         page = _page(registry)
         try:
-            self._server = make_server(LOOPBACK, port, page, _Server, _Handler)
+            self._server = make_server(LOOPBACK, port, _guarded(page), _Server, _Handler)
         except OSError as error:
             raise BindError(
                 f"the metrics port {LOOPBACK}:{port} cannot be taken: {error.strerror}",
@@ -91,6 +96,30 @@ def _page(registry: Registry) -> WSGIApplication:
     prometheus_client.ProcessCollector(registry=collectors)
     # Any: what it returns has parameters without types.
     return cast("WSGIApplication", cast("Any", prometheus_client).make_wsgi_app(collectors))
+
+
+def _guarded(page: WSGIApplication) -> WSGIApplication:
+    def answer(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        if not _is_loopback(environ.get("HTTP_HOST", "")):
+            # A name that leads here (DNS rebinding) would let a web page read the answer.
+            return _refused(start, "403 Forbidden", "the Host is no name of the loopback interface")
+        if environ.get("PATH_INFO") != PATH:
+            return _refused(start, "404 Not Found", f"there is {PATH} only")
+        return page(environ, start)
+
+    return answer
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return urlsplit(f"//{host}").hostname in LOOPBACK_NAMES
+    except ValueError:
+        return False
+
+
+def _refused(start: StartResponse, status: str, reason: str) -> list[bytes]:
+    start(status, [("Content-Type", "text/plain; charset=utf-8")])
+    return [f"{reason}\n".encode()]
 
 
 class _Collector:
