@@ -277,13 +277,14 @@ def test_a_process_that_exits_without_a_goodbye_gives_its_session_back(
     eventually(lambda: made.made[1].closed == 1, 2.0)
 
 
+@pytest.mark.parametrize("lane", LANES)
 def test_a_client_whose_process_is_stopped_is_reaped_within_the_lease(
-    serve: Serve, making: Any, eventually: Any
+    serve: Serve, making: Any, eventually: Any, lane: Any
 ) -> None:
     made = making()
     server = serve(made, options=ServeOptions(lease_seconds=2.0))
     with subprocess.Popen(
-        [sys.executable, "-c", DRIVER, server.address, "grpc"],
+        [sys.executable, "-c", DRIVER, server.address, lane],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -297,3 +298,55 @@ def test_a_client_whose_process_is_stopped_is_reaped_within_the_lease(
         finally:
             driver.kill()
         assert time.monotonic() - stopped < 2.5
+
+
+FORKED = DRIVER.replace(
+    'print("ready", flush=True)',
+    """
+import os, time
+if os.fork() == 0:
+    sys.stdin.read()
+    os._exit(0)
+print("ready", flush=True)""",
+)
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_a_killed_client_whose_child_has_its_socket_is_reaped_within_the_lease(
+    serve: Serve, making: Any, eventually: Any, lane: Any
+) -> None:
+    made = making()
+    server = serve(made, options=ServeOptions(lease_seconds=2.0))
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKED, server.address, lane],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as driver:
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        driver.kill()
+        killed = time.monotonic()
+        # The child lives on until its standard input is closed, at the end of this block.
+        eventually(lambda: made.made[1].closed == 1, 4.0)
+        assert time.monotonic() - killed < 2.5
+
+
+@pytest.mark.parametrize("lane", ["tcp", "local"])
+def test_a_waiter_that_is_stopped_does_not_keep_the_queue_for_longer_than_the_lease(
+    serve: Serve, making: Any, eventually: Any, lane: Any
+) -> None:
+    server = serve(making(), options=ServeOptions(lease_seconds=2.0, max_sessions=1))
+    first: Any = RemoteEnv(server)
+    first.reset()
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER, server.address, lane], stdin=subprocess.PIPE
+    ) as driver:
+        eventually(lambda: server._service.registry.places.waiting == 1)
+        os.kill(driver.pid, signal.SIGSTOP)
+        first.close()
+        try:
+            with RemoteEnv(server, queue_timeout_seconds=4.0) as next_one:
+                next_one.reset()
+        finally:
+            driver.kill()

@@ -16,6 +16,7 @@ from rlmesh.codec import NUMPY, compile_codec
 from rlmesh.protocol.offers import LaneOffer, read_offer
 from rlmesh.protocol.opening import Opening
 from rlmesh.specs import EnvContract
+from rlmesh.transport.addresses import Address, UnixAddress
 from rlmesh.transport.connection import Connection
 from rlmesh.transport.frame_dial import LaneName, Unreached, reach
 from rlmesh.transport.frame_lane import FrameLane
@@ -92,8 +93,8 @@ def open_lane(
             return lane
     comes_back = opening is not None and opening.resume
     if wanted in ("auto", "grpc") or comes_back:
-        if failure is not None and offer is not None and offer.port is not None and not comes_back:
-            _warn(str(connection.address), failure)
+        if failure is not None and offer is not None and not comes_back:
+            _warn(connection.address, offer, failure)
         return connection.join(timeout=timeout, opening=opening, told=told)
     raise _unavailable(wanted, connection, failure)
 
@@ -130,7 +131,7 @@ def _reach(
         )
     except Unreached:
         now = time.monotonic()
-        if now - started > 0.1:
+        if name != "local" and now - started > 0.1:
             with _lock:
                 for old in [old for old, until in _avoided.items() if until < now]:
                     del _avoided[old]
@@ -138,16 +139,23 @@ def _reach(
         raise
 
 
-def _warn(address: str, failure: Unreached) -> None:
+def _warn(dialled: Address, offer: LaneOffer, failure: Unreached) -> None:
+    if offer.port is not None:
+        advice = "forward its port (lane_port) as well"
+    elif isinstance(dialled, UnixAddress):
+        advice = "let this client reach the lane's socket, which is beside the server's"
+    else:
+        return  # on another machine, where its local socket is not meant to be reached
+    address = str(dialled)
     with _lock:
         if address in _warned:
             return
         _warned.add(address)
     log.warning(
-        "the fast lane of %s cannot be reached (%s), so that gRPC is used; "
-        "forward its port (lane_port) as well, or pass lane='grpc'",
+        "the fast lane of %s cannot be reached (%s), so that gRPC is used; %s, or pass lane='grpc'",
         address,
         failure,
+        advice,
     )
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import select
 import socket
-import struct
 import threading
 from collections.abc import Callable
 
@@ -16,6 +13,7 @@ from rlcore.log import logger
 from rlmesh.protocol.messages import Answer, Buffer, Request, ResetAnswer, StepAnswer
 from rlmesh.protocol.opening import SHUTTING_DOWN
 from rlmesh.transport.carrier import Session
+from rlmesh.transport.client_process import ClientProcess
 from rlmesh.transport.failures import brief
 from rlmesh.transport.frame_wire import Layouts, marks_of, pieces, table_size, views
 from rlmesh.transport.frames import (
@@ -49,7 +47,6 @@ IN_MEMORY_FROM = 65_536
 FRAME_SECONDS = 30.0
 # How long an answer that is on its way may take when its connection is to end.
 SENDING_SECONDS = 0.5
-EXIT_MS = 200
 ONE = marks_of(1)
 PARTING = {"code": "UNAVAILABLE", "details": SHUTTING_DOWN}
 
@@ -61,10 +58,10 @@ class FrameCarrier:
         end: the connection.
         memory: what the client reads large answers from; None: they are sent.
         stopping: whether the server is.
-        client: the process at the other end, as `client_process` opened it; None: unknown.
+        client: the process at the other end; None: unknown.
         on_release: called when the connection is closed.
-        silence_seconds: after how long without a sign of life the client counts as gone; None: it
-            gives none.
+        silence_seconds: after how long in silence the client counts as gone, unless its process is
+            known to be running; None: it gives no sign of life.
     """
 
     def __init__(
@@ -73,7 +70,7 @@ class FrameCarrier:
         *,
         memory: SharedMemory | None,
         stopping: Callable[[], bool],
-        client: int | None,
+        client: ClientProcess | None,
         on_release: Callable[[FrameCarrier], None],
         silence_seconds: float | None = None,
     ) -> None:
@@ -101,7 +98,7 @@ class FrameCarrier:
         except Overdue:
             pass  # the client may come back over another connection
         except (Broken, OSError):
-            if self._client is not None and _has_ended(self._client):
+            if self._client is not None and self._client.has_ended():
                 session.end("its client's process has ended")
         except TooLarge as error:
             self._refuse(
@@ -191,7 +188,9 @@ class FrameCarrier:
 
     def _bear_silence(self) -> None:
         # Where the client gives no sign of life, it may just have nothing to ask.
-        if self._silence_seconds is not None:
+        if self._silence_seconds is None:
+            return
+        if self._client is None or not self._client.is_running():
             raise Broken("the client has fallen silent")
 
     def _repeated(self, got: int) -> Request | None:
@@ -320,7 +319,7 @@ class FrameCarrier:
         if self._memory is not None:
             self._memory.close()
         if self._client is not None:
-            os.close(self._client)
+            self._client.close()
             self._client = None
         self._on_release(self)
 
@@ -329,22 +328,3 @@ def _rare_request(frame: Frame) -> Request:
     if frame.kind != MESSAGE:
         raise Garbled(f"a frame of kind {frame.kind:#x} instead of a request")
     return read_request(bytes(frame.body))
-
-
-def client_process(connected: socket.socket) -> int | None:
-    """Return a descriptor of the process at the other end of a unix socket; None: unknown."""
-    if not hasattr(os, "pidfd_open") or not hasattr(socket, "SO_PEERCRED"):
-        return None
-    try:
-        credentials = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-        pid, _, _ = struct.unpack("3i", credentials)
-        return os.pidfd_open(pid) if pid > 0 else None
-    except OSError:
-        return None
-
-
-def _has_ended(process: int) -> bool:
-    # Its sockets close a moment before it has ended.
-    poll = select.poll()
-    poll.register(process, select.POLLIN)
-    return bool(poll.poll(EXIT_MS))

@@ -35,6 +35,8 @@ log = logger("rlmesh", "client")
 LaneName = Literal["local", "tcp"]
 # A port that nothing answers at must not cost a client more than this.
 REACH_SECONDS: Final = 1.0
+# A socket of this host is there or not: where it is, the server is only busy.
+LOCAL_SECONDS: Final = 10.0
 PEER_SIZE: Final = struct.calcsize("3i")
 
 
@@ -72,7 +74,7 @@ def reach(
         connected = _connect(name, offer, address, tls)
         end = FrameEnd(connected, limit=message_limit)
         try:
-            _introduce(end, offer, headers)
+            is_watched = _introduce(end, offer, headers)
             end.be_patient(timeout)
         except BaseException:
             end.close()
@@ -80,8 +82,8 @@ def reach(
     except (OSError, Broken, Overdue, Garbled, TooLarge) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise Unreached(reason) from error
-    # On one host, the system knows whether the other side is there.
-    kind = FrameLane if end.is_local else PulsingLane
+    # On one host, the system mostly knows whether this process is there.
+    kind = FrameLane if is_watched else PulsingLane
     return kind(end, name=name, address=address, timeout=timeout, usual=usual)
 
 
@@ -123,7 +125,7 @@ def _connect_local(paths: list[str]) -> socket.socket:
     for path in paths:
         connected = socket.socket(socket.AF_UNIX)
         try:
-            connected.settimeout(REACH_SECONDS)
+            connected.settimeout(LOCAL_SECONDS)
             connected.connect(path)
             return connected
         except OSError as error:
@@ -140,9 +142,11 @@ def _user_of(connected: socket.socket) -> int:
     return user
 
 
-def _introduce(end: FrameEnd, offer: LaneOffer, headers: Mapping[str, str]) -> None:
-    end.be_patient(REACH_SECONDS)
-    deadline = Deadline.after(REACH_SECONDS)
+def _introduce(end: FrameEnd, offer: LaneOffer, headers: Mapping[str, str]) -> bool:
+    """Show that we are meant to come; return whether the server watches this process."""
+    seconds = LOCAL_SECONDS if end.is_local else REACH_SECONDS
+    end.be_patient(seconds)
+    deadline = Deadline.after(seconds)
     end.say(
         OPEN,
         {
@@ -154,3 +158,4 @@ def _introduce(end: FrameEnd, offer: LaneOffer, headers: Mapping[str, str]) -> N
     frame = end.receive(limit=NOTE_LIMIT)
     if frame.kind != WELCOME or deadline.expired():
         raise Unreached("another server answers there")
+    return end.is_local and frame.note().get("watches") is True

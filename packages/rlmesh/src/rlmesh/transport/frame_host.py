@@ -26,7 +26,8 @@ from rlmesh.protocol.opening import (
 from rlmesh.transport.access import Access
 from rlmesh.transport.addresses import Address
 from rlmesh.transport.carrier import Registry, wait_in_line
-from rlmesh.transport.frame_carrier import IN_MEMORY_FROM, FrameCarrier, client_process
+from rlmesh.transport.client_process import client_process
+from rlmesh.transport.frame_carrier import IN_MEMORY_FROM, FrameCarrier
 from rlmesh.transport.frame_listeners import Listeners
 from rlmesh.transport.frames import (
     ADMITTED,
@@ -47,7 +48,7 @@ from rlmesh.transport.shared_memory import SharedMemory
 from rlmesh.transport.tls import ServerTls
 
 log = logger("rlmesh", "server")
-# Connections that have not shown the secret yet; more of them are hung up on.
+# Connections to a listener that have not shown the secret; more of them are hung up on.
 MOST_STRANGERS = 64
 STRANGER_SECONDS = 5.0
 CROWD_SECONDS = 0.5
@@ -94,7 +95,6 @@ class FrameHost:
         self._tls = None if tls is None else tls.ssl_context()
         self._secret = secrets.token_hex(32)
         self._stopping = False
-        self._strangers = threading.BoundedSemaphore(MOST_STRANGERS)
         self._guests = threading.BoundedSemaphore(2 * max_sessions + LONGEST_QUEUE)
         self._carriers: set[FrameCarrier] = set()
         self._lock = threading.Lock()
@@ -109,8 +109,10 @@ class FrameHost:
     def start(self) -> None:
         """Begin to answer."""
         for listener in self._listeners.sockets:
+            # One each, so that strangers from the network do not keep out those of this host.
+            strangers = threading.BoundedSemaphore(MOST_STRANGERS)
             threading.Thread(
-                target=self._accept, args=(listener,), name="rlmesh-lanes", daemon=True
+                target=self._accept, args=(listener, strangers), name="rlmesh-lanes", daemon=True
             ).start()
 
     def refuse_new_connections(self) -> None:
@@ -133,7 +135,7 @@ class FrameHost:
         with self._lock:
             return list(self._carriers)
 
-    def _accept(self, listener: socket.socket) -> None:
+    def _accept(self, listener: socket.socket, strangers: threading.BoundedSemaphore) -> None:
         while not self._stopping:
             try:
                 connected, _ = listener.accept()
@@ -143,14 +145,14 @@ class FrameHost:
                 time.sleep(GLANCE_SECONDS)  # out of descriptors, as it may be for a while
                 continue
             # Many honest clients may come at once; they are not strangers for long.
-            if not self._strangers.acquire(timeout=CROWD_SECONDS):
+            if not strangers.acquire(timeout=CROWD_SECONDS):
                 connected.close()
                 continue
             threading.Thread(
-                target=self._meet, args=(connected,), name="rlmesh-lane", daemon=True
+                target=self._meet, args=(connected, strangers), name="rlmesh-lane", daemon=True
             ).start()
 
-    def _meet(self, connected: socket.socket) -> None:
+    def _meet(self, connected: socket.socket, strangers: threading.BoundedSemaphore) -> None:
         end: FrameEnd | None = None
         handed_on = False
         try:
@@ -158,7 +160,7 @@ class FrameHost:
                 end = self._end_of(connected)
                 said = self._first_words(end)
             finally:
-                self._strangers.release()
+                strangers.release()
             if said is not None:
                 handed_on = self._let_in(end, said)
         except (OSError, Broken, Overdue, Garbled, TooLarge) as error:
@@ -193,7 +195,7 @@ class FrameHost:
         ):
             _refuse(end, "PERMISSION_DENIED", "another server is meant")
             return None
-        end.say(WELCOME, {})
+        end.say(WELCOME, {"watches": end.is_local and _can_watch(end.socket)})
         return said
 
     def _let_in(self, end: FrameEnd, said: Mapping[str, object]) -> bool:
@@ -254,16 +256,17 @@ class FrameHost:
         place: list[threading.BoundedSemaphore],
     ) -> FrameCarrier:
         memory, descriptor = self._memory_for(end, said)
+        client = client_process(end.socket) if end.is_local else None
         carrier = FrameCarrier(
             end,
             memory=memory,
             stopping=lambda: self._stopping,
-            client=client_process(end.socket) if end.is_local else None,
+            client=client,
             on_release=self._forget,
             silence_seconds=(
-                None
-                if end.is_local or not opening.resumable
-                else self._registry.lease_seconds * SILENT_PART
+                self._registry.lease_seconds * SILENT_PART
+                if opening.resumable or client is not None
+                else None
             ),
         )
         place.clear()
@@ -322,6 +325,14 @@ def keep_alive(connected: socket.socket, seconds: float) -> None:
         option = getattr(socket, name, None)
         if option is not None:  # not every system has all of them
             connected.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def _can_watch(connected: socket.socket) -> bool:
+    process = client_process(connected)
+    if process is None:
+        return False
+    process.close()
+    return True
 
 
 def _code_of(error: RLMeshException) -> str:

@@ -31,6 +31,8 @@ JOINED: Final = 16_384
 # Pieces that one call of the system takes.
 MOST_PIECES: Final = 512
 NOTE_LIMIT: Final = 65_536
+# Seconds that any system can wait: 68 years.
+LONGEST_WAIT: Final = 2.0**31 - 1
 
 
 class Broken(Exception):
@@ -116,13 +118,15 @@ class FrameEnd:
 
     def be_patient(self, seconds: float | None) -> None:
         """Set how long each wait may take; None: for ever."""
+        if seconds is not None:
+            seconds = min(seconds, LONGEST_WAIT)
         self._patience = seconds
         if self._seals:
             # TLS waits by itself, and would not hear of the system's limit.
             self.socket.settimeout(seconds)
             return
         self.socket.settimeout(None)
-        whole = 0 if seconds is None else int(min(seconds, 2.0**31 - 1))
+        whole = 0 if seconds is None else int(seconds)
         part = 0 if seconds is None else max(int((seconds - whole) * 1e6), 1 if whole == 0 else 0)
         limit = struct.pack("@ll", whole, part)
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)

@@ -1,4 +1,4 @@
-"""Frames over TCP whose client shows that it is alive, also while it asks for nothing.
+"""Frames whose client shows that it is alive, also while it asks for nothing.
 
 The system answers for a connection as long as somebody between the two sides keeps it open. Only
 what a client sends itself tells that it is still there.
