@@ -28,6 +28,7 @@ PUBLIC = [
     "IncompatibleError",
     "Interval",
     "InvalidActionError",
+    "InvalidMetadataError",
     "InvalidObservationError",
     "InvalidValueError",
     "MissingDependencyError",

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rlmesh.build import BuildInfo, build_info, current_workflow_edition
     from rlmesh.client.remote_env import RemoteEnv
     from rlmesh.client.vector_env import RemoteVectorEnv
-    from rlmesh.codec.metadata import sanitize_metadata
+    from rlmesh.codec.metadata import InvalidMetadataError, sanitize_metadata
     from rlmesh.models.context import PredictContext
     from rlmesh.models.model import Model
     from rlmesh.models.seeds import ENV_RESET_OPTIONS_KEY, predict_seed, trial_index
@@ -84,6 +84,7 @@ __all__ = [
     "IncompatibleError",
     "Interval",
     "InvalidActionError",
+    "InvalidMetadataError",
     "InvalidObservationError",
     "InvalidValueError",
     "MissingDependencyError",
@@ -138,6 +139,7 @@ _HOMES = {
     "IdentityError": "rlcore",
     "IncompatibleError": "rlcore",
     "InvalidActionError": "rlcore",
+    "InvalidMetadataError": "rlmesh.codec.metadata",
     "InvalidObservationError": "rlcore",
     "InvalidValueError": "rlcore",
     "MissingDependencyError": "rlcore",

@@ -105,11 +105,11 @@ def test_scalars_of_numpy_are_numbers_either_way() -> None:
 @pytest.mark.parametrize(
     ("array", "arrived", "odd"),
     [
-        (np.array(["a", "b"]), ["a", "b"], []),
+        (np.array(["a", "b"]), ["a", "b"], ["$.a"]),
         (np.array([1, "a"], object), [1, "a"], []),
-        (np.ma.MaskedArray([1, 2], [False, True]), [1, None], []),
-        (np.array([1 + 2j]), ["(1+2j)"], ["$.a[0]"]),
-        (np.array(["2020-01-02"], "M8[D]"), ["2020-01-02"], ["$.a[0]"]),
+        (np.ma.MaskedArray([1, 2], [False, True]), [1, None], ["$.a"]),
+        (np.array([1 + 2j]), ["(1+2j)"], ["$.a", "$.a[0]"]),
+        (np.array(["2020-01-02"], "M8[D]"), ["2020-01-02"], ["$.a", "$.a[0]"]),
         (np.array([date(2020, 1, 2)], object), ["2020-01-02"], ["$.a[0]"]),
     ],
     ids=["text", "objects", "masked", "complex", "dates", "date objects"],
@@ -181,3 +181,26 @@ def test_random_bytes_are_metadata_or_an_error_of_ours(noise: bytes, data: st.Da
         with suppress(DecodeError, ProtocolException):
             arrived = decode_meta(MetaMap.FromString(content))
             assert encode_meta_lenient(arrived, tensors=True)[1] == []
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array(["a", "b"]),
+        np.zeros(2, np.longdouble),
+        np.zeros(2, [("x", "i4"), ("y", "f4")]),
+        np.ma.MaskedArray([1, 2], [True, False]),
+        np.array([], "datetime64[s]"),
+    ],
+    ids=lambda array: str(array.dtype),
+)
+def test_an_array_that_arrives_as_a_list_is_told_of(array: Any) -> None:
+    message, changed = encode_meta_lenient({"a": array, "b": 1}, tensors=True)
+    assert changed[0] == "$.a"
+    assert isinstance(decode_meta(message)["a"], list)
+
+
+def test_an_array_of_objects_is_a_list_of_them() -> None:
+    array = np.array([None, "a"], object)
+    message, changed = encode_meta_lenient({"a": array}, tensors=True)
+    assert (decode_meta(message), changed) == ({"a": [None, "a"]}, [])

@@ -166,11 +166,18 @@ def test_an_odd_value_is_refused_strictly_and_carried_leniently(
     assert isinstance(caught.value, TypeError)
     assert caught.value.path.startswith("$.k")
     assert "sanitize_metadata" in str(caught.value)
+    assert "_Refused" not in str(caught.value)
     message, changed = encode_meta_lenient({"k": value, "fine": 1})
     assert decode_meta(message) == {"k": kept, "fine": 1}
     assert changed
     assert all(path.startswith("$.k") for path in changed)
     assert sanitize_metadata({"k": value}) == {"k": kept}
+
+
+def test_keys_of_the_same_text_are_both_kept() -> None:
+    message, changed = encode_meta_lenient({"1": "text", 1: "number"})
+    assert decode_meta(message) == {"1": "text", "1 (int)": "number"}
+    assert changed == ["$.1 (int)"]
 
 
 @pytest.mark.parametrize("value", [Silent(), Silent, len, str.upper, iter([1]), Hostile()])

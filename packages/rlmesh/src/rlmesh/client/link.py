@@ -27,6 +27,7 @@ from rlcore.log import logger
 from rlmesh.client.arguments import checked_seconds
 from rlmesh.client.dialling import Destination, dial
 from rlmesh.client.reconnect import Patience, Wires
+from rlmesh.client.reset_options import ResetOptions, check_options
 from rlmesh.client.strict_dtypes import strictly
 from rlmesh.codec import Backend, compile_codec
 from rlmesh.protocol.faults import Occasion, error_of
@@ -75,6 +76,7 @@ class EnvLink:
         self._encode = strictly(contract.action_space, encode) if strict_dtypes else encode
         self._observations = compile_codec(contract.observation_space, backend=backend)
         self._decode = self._observations.decode
+        self._options = ResetOptions()
         self._turn = threading.Lock()
         self._requests = 0
         self._seed: int | None = None
@@ -152,8 +154,11 @@ class EnvLink:
         Where the reset is `partial`, the episodes of other lanes go on, also if it is refused.
         """
         self._require_own_process()
+        check_options(options)
         with self._my_turn():
             lane = self._joined()
+            tensors = self.wires.dialled.welcome.offers(TENSORS)
+            fitting = self._options.fitting(options, tensors=tensors)
             if not partial:
                 self._steps, self._was_reset = 0, False
             number = self._next()
@@ -162,8 +167,8 @@ class EnvLink:
                 return lane.reset(
                     number,
                     seeds=seeds,
-                    options=options,
-                    tensors=self.wires.dialled.welcome.offers(TENSORS),
+                    options=fitting,
+                    tensors=tensors,
                     timeout_ms=self._timeout_ms,
                     lanes=lanes,
                     episode_ids=episode_ids,

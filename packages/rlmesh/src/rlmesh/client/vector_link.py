@@ -156,8 +156,9 @@ class VectorLink:
         return tuple(checked)
 
     def _mask(self, options: Options | None) -> tuple[list[int] | None, Options | None]:
-        if options is None or RESET_MASK not in options:
-            return None, options
+        given: object = options
+        if options is None or not isinstance(given, Mapping) or RESET_MASK not in options:
+            return None, options  # what is no mapping is refused with the rest
         mask: Array = np.asarray(options[RESET_MASK])
         if mask.dtype.kind != "b" or mask.shape != (self.lanes,) or not mask.any():
             raise ConfigurationError(

@@ -10,7 +10,7 @@ import numpy as np
 from rlcore import InvalidValueError, ProtocolException
 
 from rlmesh.codec.plain import plain
-from rlmesh.codec.tensors import tensor_of
+from rlmesh.codec.tensors import loses_its_type, tensor_of
 from rlmesh.spaces.coerce import shown
 from rlmesh.spaces.convert import DTYPE_NUMBERS, dtype_of
 from rlmesh.values import DTYPES, Array
@@ -38,7 +38,8 @@ def encode_meta(metadata: Mapping[str, object], *, tensors: bool = False) -> Met
     Args:
         metadata: the mapping.
         tensors: carry arrays of the twelve element types with their type and shape, which the
-            reader must have said it understands; they arrive as NumPy arrays.
+            reader must have said it understands; they arrive as NumPy arrays. Arrays of text,
+            records and the like, and masked ones, are then refused.
 
     Raises:
         InvalidMetadataError: something else is in it; `path` says where.
@@ -108,10 +109,12 @@ def _put(message: MetaValue, value: object, path: str, depth: int, tensors: bool
         if tensors and (array := tensor_of(value)) is not None:
             _put_tensor(message.tensor, array)
             return
-        value = plain(value)
+        if tensors and loses_its_type(value):
+            raise _refused(path, f"is an array of a type that does not travel: {shown(value)}")
+        given, value = value, plain(value)
         writer = _WRITERS.get(type(value))
         if writer is None:
-            raise _refused(path, f"is {shown(value)}")
+            raise _refused(path, f"is {shown(given)}")
     writer(message, value, path, depth, tensors)
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import datetime
 import re
 import sys
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import PurePath
 from typing import Any, Final, SupportsFloat, cast
 
@@ -21,7 +21,7 @@ from rlmesh.codec.meta_messages import (
     encode_meta,
 )
 from rlmesh.codec.plain import REFUSED, plain
-from rlmesh.codec.tensors import tensor_of
+from rlmesh.codec.tensors import loses_its_type, tensor_of
 from rlmesh.spaces.coerce import shown
 from rlmesh.wire.spaces.v1.spaces_pb2 import MetaMap
 
@@ -30,6 +30,7 @@ __all__ = [
     "decode_meta",
     "encode_meta",
     "encode_meta_lenient",
+    "made_to_fit",
     "sanitize_metadata",
 ]
 
@@ -73,13 +74,28 @@ def encode_meta_lenient(info: object, *, tensors: bool = False) -> tuple[MetaMap
             return encode_meta(cast("Mapping[str, object]", info), tensors=tensors), []
         except InvalidMetadataError:
             pass  # only odd infos pay for the second pass
+    clean, changed = _cleaned(info, tensors)
+    return encode_meta(clean, tensors=tensors), changed
+
+
+def made_to_fit(
+    info: object, *, tensors: bool = False
+) -> tuple[Mapping[str, object], Sequence[str]]:
+    """Return the mapping that `encode_meta_lenient` would carry, and the paths of what changed."""
+    try:
+        encode_meta(cast("Mapping[str, object]", info), tensors=tensors)
+    except InvalidMetadataError:
+        return _cleaned(info, tensors)
+    return cast("Mapping[str, object]", info), ()
+
+
+def _cleaned(info: object, tensors: bool) -> tuple[dict[str, object], list[str]]:
     sanitizer = _Sanitizer(refuse_cycles=False, limit=LIMIT, tensors=tensors)
     own = REFUSED if elements_of(info) > LIMIT else plain(info)
     if isinstance(own, dict):
         clean = sanitizer.mapping(cast("dict[object, object]", own), "$", MAP_DEPTH)
-        return encode_meta(clean, tensors=tensors), sanitizer.changed
-    clean = sanitizer.mapping({"info": info}, "$", MAP_DEPTH)
-    return encode_meta(clean, tensors=tensors), ["$"]
+        return clean, sanitizer.changed
+    return sanitizer.mapping({"info": info}, "$", MAP_DEPTH), ["$"]
 
 
 class _Sanitizer:
@@ -97,6 +113,8 @@ class _Sanitizer:
         for key, child in list(value.items()):
             name = self._text(key if isinstance(key, str) else _text_of(key), path)
             if not isinstance(key, str):
+                while name in value or name in clean:  # as for {"1": …, 1: …}
+                    name = f"{name} ({type(key).__name__})"
                 self.changed.append(f"{path}.{name}")
             clean[name] = self._clean(child, f"{path}.{name}", depth)
         return clean
@@ -108,6 +126,8 @@ class _Sanitizer:
         self._left -= elements
         if self._tensors and (array := tensor_of(value)) is not None:
             return array
+        if self._tensors and loses_its_type(value):
+            self.changed.append(path)
         own = plain(value)
         if own is REFUSED:
             self.changed.append(path)

@@ -32,6 +32,18 @@ def tensor_of(value: object) -> Array | None:
     return _known(foreign) if foreign.ndim else None
 
 
+def loses_its_type(value: object) -> bool:
+    """Tell whether a value that `tensor_of` has no array for loses what it is as nested lists.
+
+    An array of objects does not: it is a list of them, and the columns of lanes' infos, which are
+    such arrays, come back as what they were.
+    """
+    if not isinstance(value, np.ndarray):
+        return False
+    array = cast("Array", value)
+    return isinstance(array, np.ma.MaskedArray) or array.dtype != object
+
+
 def _known(array: Array) -> Array | None:
     dtype = DTYPES.get(array.dtype.name)
     if dtype is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rlcore import EnvironmentException
 from rlcore.log import logger
 
+from rlmesh.codec.simplified import Simplified
 from rlmesh.protocol.editions import EDITION, runs
 from rlmesh.protocol.faults import Fault, FaultCode, environment_fault, refusal
 from rlmesh.protocol.handshake import TENSORS, VECTORS
@@ -66,7 +67,7 @@ class Conversation:
         self._step = validation.of_steps(self._stage.step)
         self._reset = validation.of_resets(self._stage.reset)
         self._closed = False
-        self._told: set[str] = set()
+        self._simplified = Simplified("info values", log)
 
     def answer(self, request: Request) -> tuple[Answer, bool]:
         """Return the answer to a request, and whether the session is over after it."""
@@ -101,11 +102,8 @@ class Conversation:
         return self._instead(environment_fault(f"writing the answer to {operation}", error))
 
     def note_simplified(self, keys: Sequence[str]) -> None:
-        """Warn, once for each, of info values that could not travel as they are."""
-        new = sorted(set(keys) - self._told)
-        if new:
-            self._told.update(new)
-            log.warning("info values that cannot travel as they are were simplified: %s", new)
+        """Warn of info values that could not travel as they are."""
+        self._simplified.note(keys)
 
     def give_up(self) -> None:
         """Hear, from another thread, that nobody waits any more for what is running."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rlcore.log import logger
 
+from rlmesh.codec.simplified import Simplified
 from rlmesh.protocol.episodes import Episode, EpisodeLedger
 from rlmesh.protocol.faults import Fault, FaultCode, environment_fault
 from rlmesh.protocol.messages import (
@@ -39,7 +40,7 @@ class ProcessStage(Stage):
         super().__init__(environments)
         self._capabilities = capabilities
         self._given_up = False
-        self._told: set[str] = set()
+        self._simplified = Simplified("info values", log)
         # What a crash would leave unsaid; with several lanes, only their process knows.
         self._ledger = EpisodeLedger() if environments.sort == "one" else None
 
@@ -112,7 +113,7 @@ class ProcessStage(Stage):
         if kind != "answer" or not isinstance(content, Told):
             strange = TypeError(f"the environment's process answered with {kind!r}")
             raise Failed(environment_fault(request.kind, strange))
-        self._note_simplified(content.odd)
+        self._simplified.note(content.odd)
         answer = unpack(content, leaves)
         timing.user = answer.timing.user
         answer.timing = timing
@@ -125,9 +126,3 @@ class ProcessStage(Stage):
             "reset() starts another"
         )
         return Failed(Fault(FaultCode.CRASHED, message, recoverable=False))
-
-    def _note_simplified(self, keys: Sequence[str]) -> None:
-        new = sorted(set(keys) - self._told)
-        if new:
-            self._told.update(new)
-            log.warning("info values that cannot travel as they are were simplified: %s", new)

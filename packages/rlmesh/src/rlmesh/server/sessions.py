@@ -100,7 +100,7 @@ class Session:
         return answer
 
     def note_simplified(self, keys: Sequence[str], /) -> None:
-        """Warn, once for each, of info values that could not travel as they are."""
+        """Warn of info values that could not travel as they are."""
         self._conversation.note_simplified(keys)
 
     def live(self, carrier: Carrier, /) -> None:
