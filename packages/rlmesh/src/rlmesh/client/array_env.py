@@ -21,10 +21,10 @@ from rlmesh.backends.frameworks import FrameworkName, backend_of
 from rlmesh.client.arguments import checked_seed, not_copied
 from rlmesh.client.gymnasium_base import BaseEnv, spec_of
 from rlmesh.client.options import ConnectOptions, open_link
+from rlmesh.client.rendering import rendered
 from rlmesh.protocol.handshake import PRIVATE_SESSIONS
 from rlmesh.spaces import SpaceSpec
 from rlmesh.specs import EnvContract
-from rlmesh.transport.png import decode_png
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Space
@@ -143,11 +143,13 @@ class ArrayEnv(BaseEnv):
     def render(self, *, env_index: int = 0) -> Any:  # Any: the framework's array
         """Return the current frame, (H, W, 3), (H, W, 4) or (H, W), or None when there is none.
 
+        Of environments that draw texts it is a str, of those that keep frames (`rgb_array_list`) a
+        list; servers of the published rlmesh give None instead.
+
         Raises:
             EnvironmentException: the environment raised.
         """
-        frame = self._link.render(env_index)
-        return None if frame is None else self._backend.owned(decode_png(frame))
+        return rendered(self._link.render(env_index), self._backend.owned)
 
     def close(self) -> None:
         """Leave; the server goes on. A second call does nothing."""

@@ -33,7 +33,7 @@ from rlmesh.codec import Backend, compile_codec
 from rlmesh.protocol.faults import Occasion, error_of
 from rlmesh.protocol.handshake import TENSORS
 from rlmesh.protocol.identifiers import time_ordered_id
-from rlmesh.protocol.messages import FaultReceived, Leaves, ResetReply, StepReply
+from rlmesh.protocol.messages import FaultReceived, Leaves, Rendering, ResetReply, StepReply
 from rlmesh.spaces.coerce import shown
 from rlmesh.specs import EnvContract
 from rlmesh.transport.handshake_wire import read_shutdown_answer, write_shutdown
@@ -235,8 +235,8 @@ class EnvLink:
         if self.wires.lane is None or not self._was_reset:
             raise self._not_ready()
 
-    def render(self, lane_index: int) -> bytes | None:
-        """Return the current frame as a PNG file."""
+    def render(self, lane_index: int) -> Rendering:
+        """Return what a lane's environment draws."""
         self._require_own_process()
         with self._my_turn():
             lane, number = self._joined(), self._next()

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Unpack, cast
+from typing import ClassVar, Unpack
 
 from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.client.array_env import ArrayEnv
 from rlmesh.client.options import ConnectOptions
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class RemoteEnv(ArrayEnv):
@@ -37,11 +33,3 @@ class RemoteEnv(ArrayEnv):
 
     def __init__(self, address: object = None, **options: Unpack[ConnectOptions]) -> None:
         super().__init__(address, options)
-
-    def render(self, *, env_index: int = 0) -> NDArray[np.uint8] | None:
-        """Return the current frame, (H, W, 3), (H, W, 4) or (H, W), or None when there is none.
-
-        Raises:
-            EnvironmentException: the environment raised.
-        """
-        return cast("NDArray[np.uint8] | None", super().render(env_index=env_index))

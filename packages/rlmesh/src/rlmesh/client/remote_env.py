@@ -12,10 +12,10 @@ from rlcore import EnvironmentIdentity
 
 from rlmesh.client.arguments import checked_seed, not_copied
 from rlmesh.client.options import ConnectOptions, open_link
+from rlmesh.client.rendering import rendered
 from rlmesh.codec import NATIVE
 from rlmesh.spaces import Space, SpaceSpec
 from rlmesh.specs import EnvContract
-from rlmesh.transport.png import decode_png
 from rlmesh.values import Tensor
 
 Info = dict[str, Any]  # Any: whatever the environment says
@@ -154,14 +154,13 @@ class RemoteEnv:
     def render(self, *, env_index: int = 0) -> Any:  # Any: the backend's array
         """Return the current frame, (H, W, 3), (H, W, 4) or (H, W), or None when there is none.
 
+        Of environments that draw texts it is a str, of those that keep frames (`rgb_array_list`) a
+        list; servers of the published rlmesh give None instead.
+
         Raises:
             EnvironmentException: the environment raised.
         """
-        frame = self._link.render(env_index)
-        if frame is None:
-            return None
-        pixels = decode_png(frame)
-        return Tensor(pixels.tobytes(), list(pixels.shape), "uint8")
+        return rendered(self._link.render(env_index), Tensor.over)
 
     def close(self) -> None:
         """Leave; the server goes on. A second call does nothing."""

@@ -11,11 +11,11 @@ from rlcore import EnvironmentIdentity
 
 from rlmesh.client.arguments import not_copied
 from rlmesh.client.options import ConnectOptions, open_link
+from rlmesh.client.rendering import rendered
 from rlmesh.client.vector_link import VectorLink
 from rlmesh.codec import Backend
 from rlmesh.spaces import SpaceSpec
 from rlmesh.specs import EnvContract
-from rlmesh.transport.png import decode_png
 
 
 class VectorHandle:
@@ -108,9 +108,8 @@ class VectorHandle:
         self._link.close()
 
     def _frame(self, lane: int) -> Any:  # Any: the backend's array
-        """Return a lane's frame, or None when there is none."""
-        frame = self._link.render(lane)
-        return None if frame is None else self._backend.owned(decode_png(frame))
+        """Return a lane's frame, text, or list of either, or None when there is none."""
+        return rendered(self._link.render(lane), self._backend.owned)
 
     def _frames(self, lanes: Sequence[int]) -> tuple[Any, ...]:  # Any: as above
         return tuple([self._frame(lane) for lane in lanes])

@@ -27,13 +27,15 @@ LANES = "rlmesh.env.lanes.v1"
 # Ours: infos of many lanes are laid out in columns, one seed is for all of them, and a reset may
 # have gymnasium's mask.
 VECTORS = "rlmesh.env.vectors.v1"
+# Ours: texts and several frames at once are rendered too, not only one frame.
+RENDERINGS = "rlmesh.render.more.v1"
 # Ours: whoever may step may ask what the server is doing.
 INSPECT = "rlmesh.ops.inspect.v1"
 # Ours, in what a server says about itself: somebody drives the one environment that all share.
 TAKEN = "rlmesh.env.taken"
 YES = "true"
 # What a client of this build can do, which it says in every handshake and at every session.
-CLIENT_CAPABILITIES = frozenset({RESUME, QUEUE, LANES, VECTORS, MORE_SPACES, TENSORS})
+CLIENT_CAPABILITIES = frozenset({RESUME, QUEUE, LANES, VECTORS, MORE_SPACES, TENSORS, RENDERINGS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from rlmesh.protocol.faults import Fault
 
 Buffer: TypeAlias = bytes | memoryview
 Leaves: TypeAlias = Sequence[Buffer]
+Rendering: TypeAlias = bytes | str | list[bytes] | list[str] | None
+"""A frame as a PNG file, a text, or several of either."""
 Kind = Literal["reset", "step", "render", "close", "configure", ""]
 
 
@@ -96,10 +98,17 @@ class ResetAnswer:
 
 @dataclass(slots=True)
 class RenderAnswer:
-    """A frame as a PNG file, None when there is none."""
+    """What the environment drew.
 
-    png: bytes | None
+    Attributes:
+        drawn: None when there is nothing, or nothing that can travel.
+        timing: what it took.
+        odd: what it was that cannot travel, for people.
+    """
+
+    drawn: Rendering
     timing: Timing
+    odd: str = ""
 
 
 @dataclass(slots=True)

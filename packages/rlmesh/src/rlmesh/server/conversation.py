@@ -12,12 +12,13 @@ from rlcore.log import logger
 from rlmesh.codec.simplified import Simplified
 from rlmesh.protocol.editions import EDITION, runs
 from rlmesh.protocol.faults import Fault, FaultCode, environment_fault, refusal
-from rlmesh.protocol.handshake import TENSORS, VECTORS
+from rlmesh.protocol.handshake import RENDERINGS, TENSORS, VECTORS
 from rlmesh.protocol.messages import (
     Answer,
     Closed,
     Configured,
     Refused,
+    RenderAnswer,
     Request,
     ResetAnswer,
     StepAnswer,
@@ -63,6 +64,8 @@ class Conversation:
         self.last_request = time.monotonic()
         self._stage = stage_of(environments, codecs, capabilities)
         self._tensors = TENSORS in capabilities
+        self._renders = RENDERINGS in capabilities
+        self._told_of_render = False
         validation = Validation(codecs.checks)
         self._step = validation.of_steps(self._stage.step)
         self._reset = validation.of_resets(self._stage.reset)
@@ -133,12 +136,21 @@ class Conversation:
         if kind == "reset":
             return self._reset(request, timing)
         if kind == "render":
-            return self._stage.render(request, timing)
+            return self._drawn(self._stage.render(request, timing))
         if kind == "close":
             return Closed(self._stage.end(), timing)
         if kind == "configure":
             return self._configure(request, timing)
         raise Failed(refusal(FaultCode.UNSUPPORTED, "the request asks for nothing that is known"))
+
+    def _drawn(self, answer: RenderAnswer) -> RenderAnswer:
+        if answer.drawn is not None and not isinstance(answer.drawn, bytes) and not self._renders:
+            answer.odd = f"{type(answer.drawn).__name__}, which the client does not know"
+            answer.drawn = None
+        if answer.odd and not self._told_of_render:
+            self._told_of_render = True
+            log.warning("what render() gave cannot travel, and is None instead: %s", answer.odd)
+        return answer
 
     def _configure(self, request: Request, timing: Timing) -> Configured:
         if not runs(request.edition):

@@ -1,15 +1,47 @@
-"""Rendered frames as PNG files, which is how they travel."""
+"""What environments draw, as it travels: frames are PNG files."""
 
 from __future__ import annotations
 
-from typing import Any
+import io
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rlmesh.protocol.messages import Rendering
 from rlmesh.transport.png import encode_png
 
 CHANNELS = (1, 3, 4)
+
+
+def drawn_of(given: object) -> tuple[Rendering, str]:
+    """Return what `render` gave as it travels, and what it was if it cannot.
+
+    That can be a picture, a text, or a list of either.
+    """
+    if isinstance(given, io.StringIO):
+        given = given.getvalue()
+    if given is None or isinstance(given, str):
+        return given, ""
+    if not isinstance(given, list | tuple):
+        frame = png_of(given)
+        return frame, "" if frame is not None else _named(given)
+    several = cast("Sequence[object]", given)
+    texts = [one for one in several if isinstance(one, str)]
+    if texts and len(texts) == len(several):
+        return texts, ""
+    frames = [png_of(one) for one in several]
+    pictures = [frame for frame in frames if frame is not None]
+    if len(pictures) < len(several):
+        odd = several[frames.index(None)]
+        return None, f"{type(cast('object', given)).__name__} with {_named(odd)} in it"
+    return pictures, ""
+
+
+def _named(value: object) -> str:
+    shape = getattr(value, "shape", None)
+    return type(value).__name__ if shape is None else f"{type(value).__name__} of shape {shape}"
 
 
 def png_of(frame: object) -> bytes | None:

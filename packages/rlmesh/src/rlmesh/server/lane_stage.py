@@ -23,7 +23,7 @@ from rlmesh.protocol.messages import (
     Timing,
 )
 from rlmesh.protocol.outcome import checked_outcome, checked_reset
-from rlmesh.server.frames import png_of
+from rlmesh.server.frames import drawn_of
 from rlmesh.server.lane_requests import chosen_lanes, masked_lanes, one_lane, seeds_of
 from rlmesh.server.stage import (
     Failed,
@@ -165,7 +165,8 @@ class LaneStage(Stage):
             raise Failed(environment_fault(f"render of lane {lane}", error)) from error
         timing.user = now() - called
         in_time(request, "env.render", timing.user)
-        return RenderAnswer(png_of(frame), timing)
+        drawn, odd = drawn_of(frame)
+        return RenderAnswer(drawn, timing, odd)
 
     def end(self, lanes: Sequence[int] = ()) -> list[Episode]:
         """End the episodes of these lanes, or of all."""

@@ -20,7 +20,7 @@ from rlmesh.protocol.messages import (
     Timing,
 )
 from rlmesh.protocol.outcome import Given, checked_outcome, checked_reset
-from rlmesh.server.frames import png_of
+from rlmesh.server.frames import drawn_of
 from rlmesh.server.stage import (
     Failed,
     Stage,
@@ -120,7 +120,8 @@ class OneEnv(Stage):
             raise Failed(environment_fault("render", error)) from error
         timing.user = now() - called
         in_time(request, "env.render", timing.user)
-        return RenderAnswer(png_of(frame), timing)
+        drawn, odd = drawn_of(frame)
+        return RenderAnswer(drawn, timing, odd)
 
     def end(self, lanes: Sequence[int] = ()) -> list[Episode]:
         """End the episode."""

@@ -25,7 +25,7 @@ from rlmesh.protocol.messages import (
     Timing,
 )
 from rlmesh.protocol.outcome import checked_reset
-from rlmesh.server.frames import png_of
+from rlmesh.server.frames import drawn_of
 from rlmesh.server.lane_requests import (
     RESET_MASK,
     chosen_lanes,
@@ -152,10 +152,15 @@ class VectorStage(Stage):
         timing.user = now() - called
         in_time(request, "env.render", timing.user)
         frames = self._frames
-        if not isinstance(frames, tuple | list | np.ndarray):
+        if frames is None:
             return RenderAnswer(None, timing)
-        drawn = cast("Sequence[object]", frames)
-        return RenderAnswer(png_of(drawn[lane]) if len(drawn) == self._count else None, timing)
+        many = isinstance(frames, tuple | list | np.ndarray)
+        drawings = cast("Sequence[object]", frames if many else ())
+        if len(drawings) != self._count:
+            odd = f"{type(frames).__name__} without a place for each lane"
+            return RenderAnswer(None, timing, odd)
+        drawn, odd = drawn_of(drawings[lane])
+        return RenderAnswer(drawn, timing, odd)
 
     def end(self, lanes: Sequence[int] = ()) -> list[Episode]:
         """End all episodes."""

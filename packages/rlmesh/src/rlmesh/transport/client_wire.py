@@ -10,7 +10,7 @@ from rlcore import ProtocolException
 
 from rlmesh.codec.metadata import decode_meta, encode_meta
 from rlmesh.protocol.faults import Fault
-from rlmesh.protocol.messages import FaultReceived, Leaves, ResetReply, StepReply
+from rlmesh.protocol.messages import FaultReceived, Leaves, Rendering, ResetReply, StepReply
 from rlmesh.transport.step_bytes import read_step_answer, step_tail
 from rlmesh.transport.step_bytes import write_step as write_step_bytes
 from rlmesh.wire.env.v1 import env_pb2
@@ -112,14 +112,18 @@ def read_step(data: bytes, request_id: str, lanes: int) -> StepReply:
     return read_step_answer(data, request_id, lanes) or _read_step(data, request_id, lanes)
 
 
-def read_render(data: bytes, request_id: str) -> bytes | None:
-    """Return a render's PNG file, or None when the environment gave no frame.
+def read_render(data: bytes, request_id: str) -> Rendering:
+    """Return what was drawn, or None when the environment drew nothing.
 
     Raises:
         FaultReceived: the render failed.
         ProtocolException: it is not the reply to this request.
     """
     render = _read(data, request_id, "render").render
+    if render.HasField("text"):
+        return render.text
+    if render.HasField("several"):
+        return list(render.several.frames) or list(render.several.texts)
     known = (env_pb2.RENDER_FORMAT_UNSPECIFIED, env_pb2.RENDER_FORMAT_PNG)
     if not render.HasField("frame") or render.format not in known:
         return None

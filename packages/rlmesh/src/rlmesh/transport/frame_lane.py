@@ -8,7 +8,7 @@ from typing import Final, NoReturn, cast
 import numpy as np
 from rlcore import Error, ProtocolException
 
-from rlmesh.protocol.messages import Buffer, Leaves, ResetReply, StepReply
+from rlmesh.protocol.messages import Buffer, Leaves, Rendering, ResetReply, StepReply
 from rlmesh.protocol.opening import lease_told
 from rlmesh.transport import client_wire
 from rlmesh.transport.addresses import Address
@@ -178,8 +178,8 @@ class FrameLane:
             self._fail(error, "step")
         return self._read_step(frame, number, count)
 
-    def render(self, number: int, lane: int, *, timeout_ms: int) -> bytes | None:
-        """Return a lane's frame as a PNG file."""
+    def render(self, number: int, lane: int, *, timeout_ms: int) -> Rendering:
+        """Return what a lane's environment draws."""
         name = str(number)
         request = client_wire.write_render(name, lane, timeout_ms=timeout_ms)
         return client_wire.read_render(_message(self._exchange(number, request, "render")), name)

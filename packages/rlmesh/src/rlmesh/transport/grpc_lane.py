@@ -11,7 +11,7 @@ from queue import SimpleQueue
 import grpc
 from rlcore import CallTimeout, ProtocolException, SessionClosed
 
-from rlmesh.protocol.messages import Leaves, ResetReply, StepReply
+from rlmesh.protocol.messages import Leaves, Rendering, ResetReply, StepReply
 from rlmesh.protocol.opening import Opening, lease_told
 from rlmesh.transport import client_wire
 from rlmesh.transport.addresses import Address
@@ -117,8 +117,8 @@ class GrpcLane:
         request = write_step(name, leaves, step_tail(timeout_ms, lanes, episode_ids))
         return client_wire.read_step(self._exchange(request, "step"), name, count)
 
-    def render(self, number: int, lane: int, *, timeout_ms: int) -> bytes | None:
-        """Return a lane's frame as a PNG file."""
+    def render(self, number: int, lane: int, *, timeout_ms: int) -> Rendering:
+        """Return what a lane's environment draws."""
         name = str(number)
         request = client_wire.write_render(name, lane, timeout_ms=timeout_ms)
         return client_wire.read_render(self._exchange(request, "render"), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from rlmesh.protocol.messages import Leaves, ResetReply, StepReply
+from rlmesh.protocol.messages import Leaves, Rendering, ResetReply, StepReply
 
 
 class Lane(Protocol):
@@ -77,8 +77,8 @@ class Lane(Protocol):
         """Step `count` environments: these lanes, or all where none is named."""
         ...
 
-    def render(self, number: int, lane: int, *, timeout_ms: int) -> bytes | None:
-        """Return a lane's frame as a PNG file, or None when there is none."""
+    def render(self, number: int, lane: int, *, timeout_ms: int) -> Rendering:
+        """Return what a lane's environment draws, or None when it draws nothing."""
         ...
 
     def say_goodbye(self, number: int, reason: str, seconds: float) -> None:

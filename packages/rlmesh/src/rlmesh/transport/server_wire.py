@@ -19,6 +19,7 @@ from rlmesh.protocol.messages import (
     Kind,
     Refused,
     RenderAnswer,
+    Rendering,
     Request,
     ResetAnswer,
     StepAnswer,
@@ -128,8 +129,7 @@ def write_answer(request_id: str, answer: Answer) -> tuple[bytes, Sequence[str]]
         case RenderAnswer():
             render = message.render
             render.SetInParent()
-            if answer.png is not None:
-                render.frame, render.format = answer.png, env_pb2.RENDER_FORMAT_PNG
+            _write_drawn(render, answer.drawn)
         case Configured():
             message.configure.SetInParent()
         case Closed():
@@ -146,6 +146,20 @@ def write_answer(request_id: str, answer: Answer) -> tuple[bytes, Sequence[str]]
 def write_notice(position: int) -> bytes:
     """Return the message that tells a waiting client its position in the queue."""
     return env_pb2.JoinResponse(notice=env_pb2.QueueNotice(position=position)).SerializeToString()
+
+
+def _write_drawn(render: env_pb2.RenderResponse, drawn: Rendering) -> None:
+    if isinstance(drawn, bytes):
+        render.frame, render.format = drawn, env_pb2.RENDER_FORMAT_PNG
+    elif isinstance(drawn, str):
+        render.text = writable(drawn)
+    elif drawn is not None:
+        render.several.SetInParent()
+        for one in drawn:
+            if isinstance(one, bytes):
+                render.several.frames.append(one)
+            else:
+                render.several.texts.append(writable(one))
 
 
 def _write_fault(error: env_pb2.EnvError, refused: Refused) -> None:

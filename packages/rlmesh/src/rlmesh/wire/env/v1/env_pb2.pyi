@@ -417,20 +417,57 @@ class RenderResponse(google.protobuf.message.Message):
 
     FRAME_FIELD_NUMBER: builtins.int
     FORMAT_FIELD_NUMBER: builtins.int
+    TEXT_FIELD_NUMBER: builtins.int
+    SEVERAL_FIELD_NUMBER: builtins.int
     frame: builtins.bytes
     """absent: no frame"""
     format: global___RenderFormat.ValueType
+    text: builtins.str
+    """Only to clients that announce it; then there is no frame."""
+    @property
+    def several(self) -> global___RenderedList:
+        """what was drawn since the last time"""
+
     def __init__(
         self,
         *,
         frame: builtins.bytes | None = ...,
         format: global___RenderFormat.ValueType = ...,
+        text: builtins.str | None = ...,
+        several: global___RenderedList | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_frame", b"_frame", "frame", b"frame"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_frame", b"_frame", "format", b"format", "frame", b"frame"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_frame", b"_frame", "_text", b"_text", "frame", b"frame", "several", b"several", "text", b"text"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_frame", b"_frame", "_text", b"_text", "format", b"format", "frame", b"frame", "several", b"several", "text", b"text"]) -> None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_frame", b"_frame"]) -> typing.Literal["frame"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_text", b"_text"]) -> typing.Literal["text"] | None: ...
 
 global___RenderResponse = RenderResponse
+
+@typing.final
+class RenderedList(google.protobuf.message.Message):
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    FRAMES_FIELD_NUMBER: builtins.int
+    TEXTS_FIELD_NUMBER: builtins.int
+    @property
+    def frames(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
+        """PNG"""
+
+    @property
+    def texts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """instead of frames"""
+
+    def __init__(
+        self,
+        *,
+        frames: collections.abc.Iterable[builtins.bytes] | None = ...,
+        texts: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["frames", b"frames", "texts", b"texts"]) -> None: ...
+
+global___RenderedList = RenderedList
 
 @typing.final
 class ResetRequest(google.protobuf.message.Message):
