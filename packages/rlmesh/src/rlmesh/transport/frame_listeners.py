@@ -9,6 +9,7 @@ import shutil
 import socket
 import tempfile
 import time
+import weakref
 from pathlib import Path
 from typing import cast
 
@@ -47,7 +48,9 @@ class Listeners:
 
     def __init__(self, address: Address, lane_port: int) -> None:
         self.sockets: list[socket.socket] = []
-        self._folder: Path | None = None
+        self._folders: list[Path] = []
+        # A server that is dropped without a shutdown leaves nothing behind.
+        weakref.finalize(self, _close, self.sockets, self._folders)
         try:
             self.port = self._listen_tcp(address, lane_port)
             found = self._listen_local(address)
@@ -62,17 +65,7 @@ class Listeners:
 
     def close(self) -> None:
         """Listen no more, and remove the socket's folder."""
-        for listener in self.sockets:
-            with contextlib.suppress(OSError):
-                listener.shutdown(socket.SHUT_RDWR)  # which wakes the thread that accepts
-            listener.close()
-        self.sockets.clear()
-        self._remove_folder()
-
-    def _remove_folder(self) -> None:
-        folder, self._folder = self._folder, None
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        _close(self.sockets, self._folders)
 
     def _listen_tcp(self, address: Address, port: int) -> int | None:
         if not isinstance(address, TcpAddress):
@@ -103,11 +96,12 @@ class Listeners:
     def _listen_local(self, address: Address) -> Path | None:
         if not hasattr(socket, "AF_UNIX"):
             return None
-        for parent in _folders(address):
+        for parent in _parents(address):
             try:
                 _clear_up(Path(parent))
-                self._folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=parent))  # 0700
-                path = self._folder / SOCKET_NAME
+                folder = Path(tempfile.mkdtemp(prefix=FOLDER_PREFIX, dir=parent))  # 0700
+                self._folders.append(folder)
+                path = folder / SOCKET_NAME
                 if len(str(path).encode()) <= UNIX_PATH_LIMIT:
                     listener = socket.socket(socket.AF_UNIX)
                     self.sockets.append(listener)
@@ -117,11 +111,25 @@ class Listeners:
                     return path
             except OSError as error:
                 log.info("no lane in %s: %s", parent, error)
-            self._remove_folder()
+            _remove(self._folders)
         return None
 
 
-def _folders(address: Address) -> list[str]:
+def _close(sockets: list[socket.socket], folders: list[Path]) -> None:
+    for listener in sockets:
+        with contextlib.suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)  # which wakes the thread that accepts
+        listener.close()
+    sockets.clear()
+    _remove(folders)
+
+
+def _remove(folders: list[Path]) -> None:
+    while folders:
+        shutil.rmtree(folders.pop(), ignore_errors=True)
+
+
+def _parents(address: Address) -> list[str]:
     # Beside the socket that is dialled, so that whoever reaches it reaches this one too.
     beside = [str(Path(address.path).parent)] if isinstance(address, UnixAddress) else []
     return [*beside, tempfile.gettempdir()]
