@@ -53,6 +53,12 @@ def test_a_token_that_no_header_can_carry_is_refused_without_telling_it(text: st
         {"connect_timeout_seconds": float("nan")},
         {"wait_for_server_seconds": None},
         {"wait_for_server_seconds": 1j},
+        {"on_queue_position": 5},
+        {"reconnect": "no"},
+        {"strict_dtypes": 1},
+        {"queue_timeout_seconds": True},
+        {"expected_digest": 5},
+        {"workflow_edition": 5},
     ],
 )
 def test_an_option_of_another_type_is_refused_by_name(options: Any) -> None:

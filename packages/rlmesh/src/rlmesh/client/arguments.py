@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import threading
+from collections.abc import Callable
 from numbers import Real
 from typing import SupportsIndex
 
@@ -33,6 +34,30 @@ def checked_wait(seconds: float, *, name: str = "wait_for_server_seconds") -> fl
         ConfigurationError: it is no number, negative, or not finite.
     """
     return _bounded(name, seconds, hint="Give seconds, 0 for no waiting.")
+
+
+def checked_switch(name: str, given: object) -> bool:
+    """Return what turns something on or off.
+
+    Raises:
+        ConfigurationError: it is neither True nor False; "no" would count as yes.
+    """
+    if not isinstance(given, bool):
+        raise ConfigurationError(f"{name} is {given!r}", hint="Use True or False.")
+    return given
+
+
+def checked_listener(
+    name: str, given: Callable[[int], None] | None
+) -> Callable[[int], None] | None:
+    """Return what hears of something, where anything does.
+
+    Raises:
+        ConfigurationError: it cannot be called.
+    """
+    if given is not None and not callable(given):
+        raise ConfigurationError(f"{name} is {given!r}", hint="Give a function, or None.")
+    return given
 
 
 def checked_credential(token: object, credential: object) -> Credential | None:

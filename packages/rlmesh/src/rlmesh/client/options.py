@@ -9,7 +9,12 @@ from typing import TypedDict
 
 from rlcore import ConfigurationError, Credential, Secret
 
-from rlmesh.client.arguments import checked_seconds, checked_wait
+from rlmesh.client.arguments import (
+    checked_listener,
+    checked_seconds,
+    checked_switch,
+    checked_wait,
+)
 from rlmesh.client.dialling import destination_of
 from rlmesh.client.lanes import LaneChoice, checked_lane
 from rlmesh.client.link import EnvLink
@@ -30,8 +35,9 @@ class ConnectOptions(TypedDict, total=False):
         port: the port, instead of an address.
         path: the socket file, instead of an address.
         transport: `tcp` or `unix`, where the others leave it open.
-        connect_timeout_seconds: how long the handshake may take, 10 s by default; None: no limit.
-        request_timeout_seconds: how long a call may take, 300 s by default; None: no limit.
+        connect_timeout_seconds: how long the handshake may take, 10 s by default; None or 0: no
+            limit.
+        request_timeout_seconds: how long a call may take, 300 s by default; None or 0: no limit.
         wait_for_server_seconds: how long to keep trying while nothing answers; 0 fails at once.
         resume_timeout_seconds: how long a session whose connection broke is tried to be taken up
             again; by default as long as the server keeps it; 0: not at all.
@@ -85,6 +91,10 @@ def open_link(
         Error: as `dialling.dial`.
     """
     _check_names(options)
+    for name in ("expected_digest", "workflow_edition"):
+        text: object = options.get(name)
+        if not isinstance(text, str | None):
+            raise ConfigurationError(f"{name} is {text!r}", hint="Give a text, or None.")
     destination = destination_of(
         address,
         host=options.get("host"),
@@ -109,14 +119,14 @@ def open_link(
         request_seconds=request_seconds,
         resume_seconds=_optional("resume_timeout_seconds", options.get("resume_timeout_seconds")),
         queue_seconds=_optional("queue_timeout_seconds", options.get("queue_timeout_seconds")),
-        told=options.get("on_queue_position"),
-        reconnects=options.get("reconnect", True),
+        told=checked_listener("on_queue_position", options.get("on_queue_position")),
+        reconnects=checked_switch("reconnect", options.get("reconnect", True)),
     )
     return EnvLink(
         replace(destination, many=many),
         backend,
         patience=patience,
-        strict_dtypes=options.get("strict_dtypes", False),
+        strict_dtypes=checked_switch("strict_dtypes", options.get("strict_dtypes", False)),
     )
 
 

@@ -21,6 +21,7 @@ from rlmesh.server.environments import Environments, environments_of
 from rlmesh.server.framework import action_backend
 from rlmesh.server.isolation import Isolated
 from rlmesh.server.main_script import require_first_run
+from rlmesh.server.option_checks import require_port
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.protection import TlsOption, access_for, require_protection, tls_for
 from rlmesh.server.recipes import Recipe
@@ -115,6 +116,8 @@ class EnvServer:
         allow_insecure: bool = False,
         metrics_port: int | None = None,
     ) -> None:
+        if metrics_port is not None:
+            require_port("metrics_port", metrics_port)
         place = parse_bind(address, host=host, port=port, path=path, transport=transport)
         access = access_for(token, token_key, token_subject)
         self._tls = tls_for(tls, place)

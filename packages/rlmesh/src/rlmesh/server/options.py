@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Literal
 
 from rlcore import ConfigurationError
 
 from rlmesh.protocol.editions import declared_edition
+from rlmesh.server.option_checks import (
+    require_bool,
+    require_port,
+    require_seconds,
+    require_whole,
+)
 from rlmesh.transport.limits import MESSAGE_BYTES
 
 DRAIN_SECONDS = 5.0
@@ -23,6 +28,7 @@ SPANS = (
     "close_timeout_seconds",
     "env_start_seconds",
 )
+SWITCHES = ("allow_remote_shutdown", "lanes", "inspectable")
 ISOLATIONS = ("thread", "process")
 SMALLEST_MESSAGE_LIMIT = 1024
 
@@ -54,7 +60,7 @@ class ServeOptions:
             and what they have done (`rlmesh inspect`).
 
     Raises:
-        ConfigurationError: a number is out of range, or this build does not run the edition.
+        ConfigurationError: an option is not what it can be, or this build does not run the edition.
     """
 
     _: KW_ONLY
@@ -74,32 +80,39 @@ class ServeOptions:
 
     def __post_init__(self) -> None:
         for name in SPANS:
-            seconds: float | None = getattr(self, name)
-            if seconds is not None and not (seconds > 0 and math.isfinite(seconds)):
-                raise ConfigurationError(
-                    f"{name} is {seconds!r}", hint="Give a positive number of seconds, or None."
-                )
-        if self.max_sessions < 1:
-            raise ConfigurationError(
-                f"max_sessions is {self.max_sessions!r}", hint="Allow one session at least."
-            )
-        if not SMALLEST_MESSAGE_LIMIT <= self.max_message_bytes <= MESSAGE_BYTES:
-            raise ConfigurationError(
-                f"max_message_bytes is {self.max_message_bytes!r}",
-                hint=f"Use {SMALLEST_MESSAGE_LIMIT} to {MESSAGE_BYTES}.",
-            )
+            seconds: object = getattr(self, name)
+            if seconds is not None or name == "env_start_seconds":
+                none = "" if name == "env_start_seconds" else ", or None"
+                require_seconds(name, seconds, 0.0, f"Give a positive number of seconds{none}.")
+        for name in SWITCHES:
+            require_bool(name, getattr(self, name))
+        require_whole("max_sessions", self.max_sessions, 1, None, "Allow one session at least.")
+        require_whole(
+            "max_message_bytes",
+            self.max_message_bytes,
+            SMALLEST_MESSAGE_LIMIT,
+            MESSAGE_BYTES,
+            f"Use {SMALLEST_MESSAGE_LIMIT} to {MESSAGE_BYTES}.",
+        )
         if self.isolation not in ISOLATIONS:
             raise ConfigurationError(
                 f"isolation is {self.isolation!r}", hint=f"It can be {', '.join(ISOLATIONS)}."
             )
-        if not SHORTEST_LEASE_SECONDS <= self.lease_seconds < math.inf:
+        require_seconds(
+            "lease_seconds",
+            self.lease_seconds,
+            SHORTEST_LEASE_SECONDS,
+            f"Give {SHORTEST_LEASE_SECONDS:g} seconds or more.",
+        )
+        require_port("lane_port", self.lane_port)
+        if self.lane_port and not self.lanes:
             raise ConfigurationError(
-                f"lease_seconds is {self.lease_seconds!r}",
-                hint=f"Give {SHORTEST_LEASE_SECONDS:g} seconds or more.",
+                f"lane_port is {self.lane_port} and lanes is False", hint="Give one or the other."
             )
-        if not 0 <= self.lane_port <= 65535:
+        edition: object = getattr(self, "workflow_edition")  # noqa: B009
+        if not isinstance(edition, str | None):
             raise ConfigurationError(
-                f"lane_port is {self.lane_port!r}", hint="Use 1 to 65535, or 0 for a free one."
+                f"workflow_edition is {edition!r}", hint="Give a text, or None."
             )
         object.__setattr__(self, "workflow_edition", declared_edition(self.workflow_edition))
 
