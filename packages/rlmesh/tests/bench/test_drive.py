@@ -16,6 +16,7 @@ from rlmesh.bench.drive import (
     NotReproducible,
     WrongObservation,
     check_reproducible,
+    lanes_at,
     same,
     unpacked,
 )
@@ -55,7 +56,8 @@ def served() -> Iterator[str]:
 
 @pytest.mark.parametrize("name", REFERENCES)
 def test_every_reference_environment_is_reproducible(name: str) -> None:
-    check_reproducible(REFERENCES[name].source)
+    source = REFERENCES[name].source
+    check_reproducible(source, lanes_at(source))
 
     env: Any = load_factory(REFERENCES[name].source)()
     observation, _ = env.reset(seed=0)
@@ -116,7 +118,18 @@ def test_what_differs_between_two_local_copies_cannot_be_checked(
     monkeypatch.setitem(sys.modules, "unseeded", sys.modules[__name__])
 
     with pytest.raises(NotReproducible, match="with one seed give other observations"):
-        check_reproducible("unseeded:Unseeded")
+        check_reproducible("unseeded:Unseeded", 1)
+
+
+def test_what_cannot_be_checked_is_stepped_unchecked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "unseeded", sys.modules[__name__])
+    drive = Drive(None, "unseeded:Unseeded", {}, check=False)
+    drive.begin()
+    drive.warm_up()
+    result = drive.run(10, 30.0)
+    drive.close()
+
+    assert (result["steps"], result["checked"]) == (10, 0)
 
 
 def test_lanes_that_start_again_by_themselves_are_stepped_over_their_ends() -> None:
@@ -137,7 +150,7 @@ def test_lanes_that_start_again_by_themselves_are_stepped_over_their_ends() -> N
 def test_lanes_that_do_not_are_reset_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "still", sys.modules[__name__])
 
-    check_reproducible("still:disabled_poles")
+    check_reproducible("still:disabled_poles", 2)
 
 
 def disabled_poles() -> object:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -110,6 +111,37 @@ def test_clients_beside_each_other_have_a_table_of_their_own() -> None:
     table = shown.splitlines()[shown.splitlines().index(title) + 1 :]
     assert table[0].split() == ["1", "client", "4", "clients"]
     assert table[1].split() == ["gRPC", "over", "tcp", "100", "(41.0", "MB)", "250", "(44.0", "MB)"]
+
+
+def test_why_clients_beside_each_other_failed_is_said_below() -> None:
+    two = Cell(NOOP, TCP, 2)
+    shown = report(Missing(two, 0, "one session at a time")).tables()
+
+    assert (
+        "noop, gRPC over tcp x 2 clients failed in 1 of 1 rounds: one session at a time"
+        in shown.splitlines()
+    )
+
+
+def test_what_failed_in_some_rounds_is_said_below() -> None:
+    cell = Cell(NOOP, TCP)
+    shown = report(measured(cell, 0, 100), Missing(cell, 1, "it hung")).tables()
+
+    assert "noop, gRPC over tcp failed in 1 of 2 rounds: it hung" in shown.splitlines()
+
+
+def test_a_server_that_was_there_before_is_not_called_one_of_the_benchs_own() -> None:
+    there = replace(
+        measured(Cell(Subject("tcp://a:1", 100, address="tcp://a:1"), TCP), 0, 100),
+        startup_s=None,
+        server_memory_mb=None,
+    )
+    own = measured(Cell(NOOP, TCP), 0, 100)
+
+    assert "has a server and clients of its own" in report(own).notes()[0]
+    assert "has clients of its own" in report(there).notes()[0]
+    assert any(note.startswith("start: ") for note in report(own).notes())
+    assert not any(note.startswith("start: ") for note in report(there).notes())
 
 
 @pytest.mark.parametrize(("load", "said"), [(0.4, False), (3.0, True)])

@@ -44,7 +44,8 @@ def test_a_reference_environment_is_measured_in_process_and_served(
     assert here["medians"]["server_cpu_us"] is here["medians"]["startup_s"] is None
     shown = capsys.readouterr()
     assert "noop (24 bytes of action and observation)" in shown.out
-    assert shown.err.splitlines()[0] == "1/2  noop, in process"
+    assert shown.err.splitlines()[0] == "trying noop"
+    assert shown.err.splitlines()[1] == "1/2  noop, in process"
 
 
 def test_every_lane_is_measured_under_its_own_name(tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def test_a_measurement_that_fails_is_reported_and_the_others_go_on(
 
     assert code == 1
     assert [one.get("reason") is None for one in said["measurements"]] == [True, False]
-    assert "the server ended: error: " in said["measurements"][1]["reason"]
+    assert "the server ended with exit code 1: error: " in said["measurements"][1]["reason"]
     assert "OSError: no disk" in said["measurements"][1]["reason"]
     assert "gRPC over tcp  failed: " in capsys.readouterr().out
 
@@ -178,10 +179,7 @@ def test_a_measurement_that_fails_is_reported_and_the_others_go_on(
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--envs", "nop"], "there is no reference environment 'nop'"),
-        (["--lanes", "pigeon"], "--lanes has no 'pigeon'"),
-        (["CartPole-v1", "--envs", "noop"], "--envs is given beside a target"),
-        (["nowhere:env"], "nowhere"),
+        (["nowhere:env"], "nowhere:env cannot be measured: ConfigurationError: "),
         (["--envs", "noop", "--json", "no/such/folder.json"], "cannot be written"),
     ],
 )
@@ -190,9 +188,51 @@ def test_what_is_wrong_is_said_in_one_line(
 ) -> None:
     assert main(["bench", *arguments, *QUICK]) == 1
 
+    errors = capsys.readouterr().err.splitlines()
+    assert text in errors[-1]
+    assert errors[:-1] in ([], [f"trying {arguments[0]}"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["--envs", "nop"], "--envs has no 'nop'"),
+        (["--lanes", "pigeon"], "--lanes has no 'pigeon'"),
+        (["CartPole-v1", "--envs", "noop"], "--envs is given beside a target"),
+        (["--lanes", "tcp", "--transports", "unix"], "the lane tcp is not to be had"),
+        (["unix:///no/such", "--lanes", "local,tcp"], "the lane tcp is not to be had"),
+        (["tcp://127.0.0.1:1", "--transports", "tcp"], "--transports is given beside an address"),
+        (["--envs", "noop", "--tls", "system"], "no address is given"),
+    ],
+)
+def test_options_that_contradict_each_other_are_a_usage_error_in_one_line(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *arguments, *QUICK]) == 2
+
     errors = capsys.readouterr().err
     assert text in errors
     assert errors.count("\n") == 1
+
+
+def test_an_environment_that_is_random_is_measured_unchecked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = (
+        "import numpy as np\nfrom rlmesh.bench.reference import Frames, noop\n\n\n"
+        "class Dice(Frames):\n"
+        "    def __init__(self):\n"
+        "        super().__init__('dice', noop().observation_space)\n"
+        "        self._frames = list(np.random.default_rng().random((4, 4), np.float32))\n"
+    )
+    (tmp_path / "dicing.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    code, said = bench(tmp_path, "dicing:Dice", "--transports", "tcp", "--lanes", "grpc")
+
+    assert code == 0
+    assert [one["checked"] for one in said["measurements"]] == [0, 0]
+    assert any("no observation was checked" in note for note in said["notes"])
 
 
 @pytest.mark.parametrize(

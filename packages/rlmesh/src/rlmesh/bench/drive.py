@@ -14,7 +14,7 @@ from rlcore import ConfigurationError
 
 from rlmesh.bench.counters import tcp_bytes
 from rlmesh.codec import NUMPY, Buffer, compile_batch_codec, compile_codec
-from rlmesh.server.environments import make_env
+from rlmesh.server.environments import close_env, make_env
 from rlmesh.server.sources import load_factory, look_here
 from rlmesh.spaces import Space
 from rlmesh.spaces.batched import batched
@@ -50,9 +50,10 @@ class Drive:
 
     Args:
         address: where it is served; None: it is made in this process.
-        source: what makes a copy to check against; None: nothing is checked.
+        source: what makes it here, and copies to check against; None where it is only served.
         options: options of the client.
         lanes: how many environments one step steps.
+        check: whether what arrives is compared with a copy's.
     """
 
     def __init__(
@@ -62,8 +63,9 @@ class Drive:
         options: Mapping[str, object],
         *,
         lanes: int = 1,
+        check: bool = True,
     ) -> None:
-        self._copy: Env = None if source is None else _made(source)
+        self._copy: Env = _made(source) if check and source is not None else None
         self.env: Env = _dialled(address, options, lanes) if address else _made(source or "")
         self._lanes = lanes
         self._actions = _actions(_action_space(self.env), lanes)
@@ -219,15 +221,21 @@ def lanes_of(env: Env) -> int:
     return int(getattr(env, "num_envs", 1)) if hasattr(env, "single_observation_space") else 1
 
 
-def check_reproducible(source: str) -> None:
+def lanes_at(source: str) -> int:
+    """Return how many environments one step of what a source makes steps."""
+    env = _made(source)
+    try:
+        return lanes_of(env)
+    finally:
+        close_env(env)
+
+
+def check_reproducible(source: str, lanes: int) -> None:
     """Return when two copies of an environment agree, with one seed and the same actions.
 
     Raises:
         NotReproducible: they do not.
     """
-    copy = _made(source)
-    lanes = lanes_of(copy)
-    copy.close()
     drive = Drive(None, source, {}, lanes=lanes)
     try:
         drive.begin()

@@ -110,12 +110,12 @@ def _open(
     clients: Sequence[ClientProcess], cell: Cell, address: str | None, settings: Settings
 ) -> float:
     made_here = address is None
-    source = cell.subject.source if made_here or cell.subject.name in settings.checked else None
+    subject, check = cell.subject, cell.subject.name in settings.checked
     # The lane is asked for by name, so that no other one is measured in its place.
     options = {} if made_here else {**settings.client, "lane": cell.carrier.lane}
     for client in clients:
-        where = {"address": address, "source": source, "lanes": cell.subject.lanes}
-        client.tell({"do": "open", "options": options, **where})
+        what = {"address": address, "source": subject.source, "lanes": subject.lanes}
+        client.tell({"do": "open", "options": options, "check": check, **what})
     return max(float(client.answer(START_SECONDS)["answered_at"]) for client in clients)
 
 

@@ -81,6 +81,7 @@ class Summary:
     Attributes:
         cell: which.
         rounds: how many rounds it was measured in.
+        failed: in how many it could not be.
         steps_per_s: the median.
         slowest: the smallest rate.
         fastest: the largest rate.
@@ -93,6 +94,7 @@ class Summary:
 
     cell: Cell
     rounds: int
+    failed: int
     steps_per_s: float | None
     slowest: float | None
     fastest: float | None
@@ -141,12 +143,13 @@ def _summary(cell: Cell, by_cell: dict[Cell, list[Record]], baseline: Carrier | 
     found = [one for one in by_cell[cell] if isinstance(one, Measurement)]
     reasons = [one.reason for one in by_cell[cell] if isinstance(one, Missing)]
     if not found:
-        return Summary(cell, 0, None, None, None, None, {}, False, reasons[0])
+        return Summary(cell, 0, len(reasons), None, None, None, None, {}, False, reasons[0])
     rates = [one.steps_per_s for one in found]
     base = [] if baseline is None else by_cell.get(Cell(cell.subject, baseline, cell.clients), [])
     return Summary(
         cell=cell,
         rounds=len(found),
+        failed=len(reasons),
         steps_per_s=statistics.median(rates),
         slowest=min(rates),
         fastest=max(rates),

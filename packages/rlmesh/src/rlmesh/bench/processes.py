@@ -64,12 +64,17 @@ class Child:
         """The process's id."""
         return self._process.pid
 
-    def failure(self, what: str) -> MeasurementFailed:
-        """Return an error that tells what the process said last."""
+    def failure(self) -> MeasurementFailed:
+        """Return an error that tells how the process ended, and what it said last."""
+        try:
+            # Its pipes are closed a moment before it is gone.
+            how = f"ended with exit code {self._process.wait(END_SECONDS)}"
+        except subprocess.TimeoutExpired:
+            how = "closed its pipes"
         self._log.seek(0)
         said = self._log.read().decode(errors="replace").split("\n")
         last = next((line.strip() for line in reversed(said) if line.strip()), "it said nothing")
-        return MeasurementFailed(f"the {self.name} {what}: {last[-LAST_WORDS:]}")
+        return MeasurementFailed(f"the {self.name} {how}: {last[-LAST_WORDS:]}")
 
     def read_line(self, descriptor: int, seconds: float) -> str:
         """Return the next line that arrives.
@@ -92,7 +97,7 @@ class Child:
                     )
                 part = os.read(descriptor, CHUNK)
                 if not part:
-                    raise self.failure("ended")
+                    raise self.failure()
                 found += part
         return found.decode().strip()
 
@@ -158,10 +163,11 @@ class ClientProcess(Child):
 
     Args:
         settings: whether it sees the user's RLMESH_ variables: a token, or whom to trust.
+        name: what it is called in errors.
     """
 
-    def __init__(self, *, settings: bool) -> None:
-        super().__init__("client", "rlmesh.bench.worker", settings=settings)
+    def __init__(self, *, settings: bool, name: str = "client") -> None:
+        super().__init__(name, "rlmesh.bench.worker", settings=settings)
 
     def loaded(self) -> float:
         """Return how long it took to load the library, once it has."""
@@ -178,7 +184,7 @@ class ClientProcess(Child):
             self._process.stdin.write(json.dumps(command).encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError as error:
-            raise self.failure("ended") from error
+            raise self.failure() from error
 
     def answer(self, seconds: float) -> dict[str, Any]:  # Any: what JSON holds
         """Return the answer to a command.

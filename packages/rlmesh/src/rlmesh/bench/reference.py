@@ -38,7 +38,6 @@ class Reference:
         shows: what its figures are about.
         steps: how many steps one measurement takes, unless its time is used up before.
         needs: the package that it needs beyond rlmesh.
-        lanes: how many environments one step steps.
     """
 
     name: str
@@ -46,7 +45,6 @@ class Reference:
     shows: str
     steps: int
     needs: str | None = None
-    lanes: int = 1
 
     @property
     def source(self) -> str:
@@ -66,7 +64,7 @@ REFERENCES: Mapping[str, Reference] = {
         Reference("cartpole", "cartpole", "CartPole-v1, with its resets", 3000, needs="gymnasium"),
         Reference("image", "image", "uint8 (210, 160, 3), 101 kB: an Atari frame", 2000),
         Reference("cameras", "cameras", "uint8 (3, 224, 224, 3), 452 kB: the cost of bytes", 1000),
-        Reference("vec16", "vec16", "16 CartPoles at once", 2000, needs="gymnasium", lanes=16),
+        Reference("vec16", "vec16", "16 CartPoles at once", 2000, needs="gymnasium"),
         Reference("dict", "robot", "two images, 14 float32 and a sentence, 98 kB: structure", 2000),
     )
 }

@@ -88,15 +88,26 @@ class Report:
 
     def notes(self) -> list[str]:
         """Return what has to be known to read the figures."""
-        done = sum(isinstance(one, Measurement) for one in self.records)
+        started = any(one.carrier.lane and one.subject.address is None for one in self.cells)
+        count = self.settings.rounds
+        rounds = (
+            "One round"
+            if count == 1
+            else (f"Medians of {count} interleaved rounds, with the range of the rate")
+        )
         said = [
-            f"Medians of {self.settings.rounds} interleaved rounds, with the range of the rate; "
-            "each measurement has a server and clients of its own, one after another.",
+            f"{rounds}; each measurement has {'a server and ' if started else ''}clients of its "
+            "own, one after another.",
             "steps/s counts resets; p50, p90 and p99 are of single steps. CPU is per step, all "
-            "threads. start: from the server's start to the first reset's answer.",
-            "server MB: the memory that the server holds at the end. TCP bytes are the kernel's "
-            "count, both ways, without headers; Unix sockets have none.",
+            "threads.",
         ]
+        if started:
+            said.append(
+                "start: from the server's start to the first reset's answer. server MB: the "
+                "memory that the server holds at the end."
+            )
+        if any(one.tcp_bytes is not None for one in self._made()):
+            said.append("TCP bytes are the kernel's count, both ways, without headers.")
         baseline = baseline_of(self.cells)
         if baseline is not None:
             said.append(f"x: the rate divided by that of {baseline.label} in the same round.")
@@ -105,6 +116,7 @@ class Report:
                 f"{LIMITED} ended by the time limit of {self.settings.seconds:g} s, before the "
                 "steps were taken."
             )
+        said += self._failed()
         said += [f"{name}: no observation was checked: {why}" for name, why in self._unchecked()]
         if checked := sum(one.checked for one in self._served()):
             said.append(f"{checked:,} observations were equal to a local copy's.")
@@ -112,12 +124,22 @@ class Report:
         if isinstance(load, float) and isinstance(cpus, int) and load > cpus * BUSY:
             said.append(f"The machine was busy at the start (load {load} on {cpus} CPUs).")
         if self.interrupted:
-            said.append(f"Interrupted: {done} of {self.total} measurements were made.")
+            said.append(f"Interrupted: {len(self._made())} of {self.total} measurements were made.")
         return said
 
+    def _made(self) -> list[Measurement]:
+        return [one for one in self.records if isinstance(one, Measurement)]
+
     def _served(self) -> list[Measurement]:
-        made = [one for one in self.records if isinstance(one, Measurement)]
-        return [one for one in made if one.cell.carrier != IN_PROCESS]
+        return [one for one in self._made() if one.cell.carrier != IN_PROCESS]
+
+    def _failed(self) -> list[str]:
+        """Return why measurements failed, where no row of a table says it."""
+        return [
+            f"{one.cell} failed in {one.failed} of {one.rounds + one.failed} rounds: {one.reason}"
+            for one in self.summaries()
+            if one.reason is not None and (one.rounds or one.cell.clients > 1)
+        ]
 
     def _unchecked(self) -> list[tuple[str, str]]:
         measured = {one.cell.subject.name for one in self.records}

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 
-from rlmesh.bench.cells import Cell, Subject, rounds
-from rlmesh.bench.drive import NotReproducible, check_reproducible
+from rlmesh.bench.cells import Carrier, Subject, cells, rounds
 from rlmesh.bench.machine import machine
 from rlmesh.bench.measure import Settings, measure
 from rlmesh.bench.report import Report
+from rlmesh.bench.trial import tried
 
 Show = Callable[[str], object]
 
 
 def run(
-    cells: Sequence[Cell],
+    subjects: Sequence[Subject],
+    ways: Sequence[Carrier],
+    clients: Sequence[int],
     *,
     seconds: float,
     count: int,
@@ -25,38 +27,37 @@ def run(
     """Measure; Ctrl-C ends it early, and the report says so.
 
     Args:
-        cells: what to measure.
+        subjects: what to measure.
+        ways: how steps reach it.
+        clients: how many at once.
         seconds: how long one run may take.
         count: how many rounds.
         show: is told how far it is.
         client: more options of the clients.
 
     Raises:
-        Error: the environment cannot be made at all.
+        CannotBeMeasured: an environment cannot be made or stepped at all.
     """
-    subjects = dict.fromkeys(cell.subject for cell in cells)
-    unchecked = {one.name: why for one in subjects if (why := _why_unchecked(one)) is not None}
-    checked = frozenset(one.name for one in subjects if one.name not in unchecked)
-    report = Report(machine(), Settings(seconds, count, checked, client), cells, unchecked)
+    facts, known, unchecked = machine(), list[Subject](), dict[str, str]()
+    for subject in subjects:
+        if subject.source is not None:
+            show(f"trying {subject.name}")
+        found, why = tried(subject)
+        known.append(found)
+        if why is not None:
+            unchecked[found.name] = why
+    checked = frozenset(one.name for one in known if one.name not in unchecked)
+    to_do = cells(known, ways, clients)
+    report = Report(facts, Settings(seconds, count, checked, client), to_do, unchecked)
     began = monotonic()
     try:
-        for number, cell in rounds(cells, count):
+        for number, cell in rounds(to_do, count):
             done = len(report.records)
             show(f"{done + 1}/{report.total}  {cell}{_left(began, done, report.total)}")
             report.records.append(measure(cell, number, report.settings))
     except KeyboardInterrupt:
         report.interrupted = True
     return report
-
-
-def _why_unchecked(subject: Subject) -> str | None:
-    if subject.source is None:
-        return "it is only known by its address"
-    try:
-        check_reproducible(subject.source)
-    except NotReproducible as error:
-        return error.message
-    return None
 
 
 def _left(began: float, done: int, total: int) -> str:

@@ -15,8 +15,8 @@ _STARTED = time.monotonic()
 class Worker:
     """Obeys commands, one after another.
 
-    `open` makes the client and answers when its first reset was answered, `run` steps, `close`
-    ends it.
+    `try` finds out about an environment; `open` makes the client and answers when its first reset
+    was answered, `run` steps, `close` ends it.
     """
 
     def __init__(self) -> None:
@@ -28,11 +28,28 @@ class Worker:
         self._drive: Drive | None = None
         self.import_s = time.monotonic() - _STARTED
 
+    def try_out(self, command: Mapping[str, Any]) -> dict[str, object]:
+        """Tell how many lanes an environment has, and why it cannot be checked, if it cannot."""
+        from rlmesh.bench.drive import NotReproducible, check_reproducible, lanes_at
+
+        source = command["source"]
+        unchecked: str | None = None
+        lanes = lanes_at(source)
+        try:
+            check_reproducible(source, lanes)
+        except NotReproducible as error:
+            unchecked = error.message
+        return {"lanes": lanes, "unchecked": unchecked}
+
     def open(self, command: Mapping[str, Any]) -> dict[str, object]:
         """Connect, reset, and take the first steps."""
         make = self._loaded[0]
         self._drive = make(
-            command["address"], command["source"], command["options"], lanes=command["lanes"]
+            command["address"],
+            command["source"],
+            command["options"],
+            lanes=command["lanes"],
+            check=command["check"],
         )
         answered = self._drive.begin()
         self._drive.warm_up()
@@ -55,7 +72,9 @@ class Worker:
         Whatever an environment or a connection raises is the answer: the bench reports it and goes
         on with the next measurement.
         """
-        obeyed = {"open": self.open, "run": self.run, "close": self.close}[command["do"]]
+        obeyed = {"try": self.try_out, "open": self.open, "run": self.run, "close": self.close}[
+            command["do"]
+        ]
         try:
             return obeyed(command)
         except Exception as error:

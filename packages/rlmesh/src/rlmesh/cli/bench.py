@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
 from rlcore import ConfigurationError
+from rlcore.command_line import Misuse
+from rlcore.printable import printable_lines
 
 from rlmesh.cli.look import AddParser, add_tls, positive_seconds
 from rlmesh.cli.play import is_address
 
 if TYPE_CHECKING:
-    from rlmesh.bench.cells import Cell, Lane, Subject, Transport
+    from rlmesh.bench.cells import Carrier, Lane, Subject, Transport
 
 EPILOG = """Servers and clients run in processes of their own, started for each measurement. The
 observations that arrive are compared with those of a local copy of the environment. The figures
@@ -40,7 +42,6 @@ def add_bench(add: AddParser) -> None:
     parser.add_argument(
         "--lanes",
         type=_names,
-        default=["local", "tcp", "grpc"],
         help="what carries steps (local,tcp,grpc): shared memory beside a unix socket, frames on a "
         "second port, gRPC",
     )
@@ -65,13 +66,15 @@ def bench(options: argparse.Namespace) -> int:
     from rlmesh.bench.measurements import Missing
     from rlmesh.bench.run import run
 
-    cells = _cells(options)
+    ways, subjects = _ways(options), _subjects(options)
     if options.json is not None:
         _write(options.json, "")
     progress = Progress(sys.stderr)
     try:
         report = run(
-            cells,
+            subjects,
+            ways,
+            options.clients,
             seconds=options.seconds,
             count=options.rounds,
             show=progress.show,
@@ -80,7 +83,7 @@ def bench(options: argparse.Namespace) -> int:
     finally:
         progress.end()
     if report.records:
-        print(report.tables())
+        print(printable_lines(report.tables()))
     if options.json is not None:
         _write(options.json, json.dumps(report.to_dict(), indent=1) + "\n")
     if report.interrupted:
@@ -109,39 +112,52 @@ class Progress:
             self._stream.flush()
 
 
-def _cells(options: argparse.Namespace) -> "list[Cell]":
-    from rlmesh.bench.cells import IN_PROCESS, LANES, TRANSPORTS, carriers, cells
+def _ways(options: argparse.Namespace) -> "list[Carrier]":
+    from rlmesh.bench.cells import IN_PROCESS, LANES, TRANSPORTS, carriers
 
+    transports = cast("list[Transport]", _transports(options, TRANSPORTS))
+    if options.lanes is None:
+        return [IN_PROCESS, *carriers(LANES, transports)]
     lanes = cast("list[Lane]", _known("--lanes", options.lanes, LANES))
-    named = options.transports or TRANSPORTS
-    if options.target is not None and is_address(options.target):
-        named = ["unix" if options.target.startswith("unix:") else "tcp"]
-    transports = cast("list[Transport]", _known("--transports", named, TRANSPORTS))
-    ways = carriers(lanes, transports)
-    return cells(_subjects(options), [IN_PROCESS, *ways], options.clients)
+    if "tcp" in lanes and "tcp" not in transports:
+        raise Misuse(
+            "the lane tcp is not to be had where servers are dialled at Unix sockets only",
+            hint="Leave it out of --lanes, or dial tcp.",
+        )
+    return [IN_PROCESS, *carriers(lanes, transports)]
+
+
+def _transports(options: argparse.Namespace, known: Sequence[str]) -> Sequence[str]:
+    if options.target is None or not is_address(options.target):
+        return (
+            known
+            if options.transports is None
+            else _known("--transports", options.transports, known)
+        )
+    if options.transports is not None:
+        raise Misuse("--transports is given beside an address, which says how it is dialled")
+    return ["unix" if options.target.startswith("unix:") else "tcp"]
 
 
 def _subjects(options: argparse.Namespace) -> "list[Subject]":
     from rlmesh.bench.cells import Subject
     from rlmesh.bench.reference import REFERENCES, reference
 
+    steps: int = options.steps or TARGET_STEPS
+    if options.target is not None and options.envs:
+        raise Misuse("--envs is given beside a target", hint="Give one of them.")
+    if options.target is not None and is_address(options.target):
+        lanes = _lanes_at(options.target, options.tls)
+        return [Subject(options.target, steps, address=options.target, lanes=lanes)]
+    if options.tls is not None:
+        raise Misuse("--tls is about a server that is there already, and no address is given")
     if options.target is not None:
-        if options.envs:
-            raise ConfigurationError("--envs is given beside a target", hint="Give one of them.")
-        steps = options.steps or TARGET_STEPS
-        if is_address(options.target):
-            lanes = _lanes_at(options.target, options.tls)
-            return [Subject(options.target, steps, address=options.target, lanes=lanes)]
-        lanes = _lanes_of(options.target)
-        return [Subject(options.target, steps, source=options.target, lanes=lanes)]
+        return [Subject(options.target, steps, source=options.target)]
     if options.envs:
-        chosen = [reference(name) for name in options.envs]
+        chosen = [reference(name) for name in _known("--envs", options.envs, list(REFERENCES))]
     else:
         chosen = [one for one in REFERENCES.values() if one.is_installed]
-    return [
-        Subject(one.name, options.steps or one.steps, source=one.source, lanes=one.lanes)
-        for one in chosen
-    ]
+    return [Subject(one.name, options.steps or one.steps, source=one.source) for one in chosen]
 
 
 def _lanes_at(address: str, tls: str | None) -> int:
@@ -151,25 +167,10 @@ def _lanes_at(address: str, tls: str | None) -> int:
         return visit.env_contract.num_envs
 
 
-def _lanes_of(source: str) -> int:
-    from rlmesh.bench.drive import lanes_of
-    from rlmesh.server.environments import close_env, make_env
-    from rlmesh.server.sources import load_factory, look_here
-
-    look_here()
-    env = make_env(load_factory(source))
-    try:
-        return lanes_of(env)
-    finally:
-        close_env(env)
-
-
 def _known(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
     for name in given:
         if name not in known:
-            raise ConfigurationError(
-                f"{option} has no {name!r}", hint=f"There are {', '.join(known)}."
-            )
+            raise Misuse(f"{option} has no {name!r}", hint=f"There are {', '.join(known)}.")
     return list(dict.fromkeys(given))
 
 

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from rlcore import AddressError, Error
+from rlcore.command_line import Misuse, Parser
+from rlcore.printable import printable
 
 from rlmesh import __version__
 from rlmesh.cli import bench, check, inspect, look, play
@@ -33,8 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Error as error:
         # One line, in the words of this command: the hint is for callers of the library.
         text = " ".join(str(error).split()).replace("wait_for_server_seconds=", "--wait SECONDS")
-        print(f"error: {text}", file=sys.stderr)
-        return 2 if isinstance(error, AddressError) else 1
+        print(f"error: {printable(text)}", file=sys.stderr)
+        return 2 if isinstance(error, AddressError | Misuse) else 1
     except BrokenPipeError:
         # The reader (`| head`) has what it wanted; Python's own flush at exit must not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -42,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="rlmesh",
         description="Serve environments, look at served ones, and evaluate models on them.",
     )
