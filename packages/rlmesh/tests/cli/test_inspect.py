@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -106,6 +107,30 @@ def test_faults_of_sessions_that_ended_are_in_the_total() -> None:
     assert said["sessions"] == []
     assert said["total"]["faults_by_code"] == {"internal": 1}
     assert said["total"]["latency"]["step"]["count"] == 1
+
+
+class Escaping(Raising):
+    def __init__(self) -> None:
+        self.metadata = {"note": "\x1b]0;pwned\x07", "a\x1b[2Jb": "\nlane  tcp"}
+        self.spec: Any = SimpleNamespace(id="Red\x1b[31m-v0")
+
+    def step(self, action: Any) -> Any:
+        raise RuntimeError("\x1b[31mstuck")
+
+
+def test_what_a_server_says_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    with EnvServer(Escaping) as server:
+        codes = [main([command, server.address]) for command in ("inspect", "ping")]
+        codes.append(main(["run", "random", server.address, "--episodes", "1"]))
+        codes.append(main(["check", server.address, "--seeds", "1", "--only", "reward"]))
+
+    said = capsys.readouterr()
+    assert codes[:2] == [0, 0]
+    assert "\x1b" not in said.out + said.err
+    assert "Red\\x1b[31m-v0" in said.out
+    assert "metadata a\\x1b[2Jb" in said.out
+    assert "\\x1b[31mstuck" in said.out + said.err
+    assert not any(line.startswith("lane  tcp") for line in said.out.splitlines())
 
 
 def test_whoever_has_no_token_is_told_nothing(

@@ -6,6 +6,8 @@ import textwrap
 from dataclasses import dataclass
 from typing import TextIO
 
+from rlcore.printable import printable
+
 from rlmesh.conformance.verdicts import Finding, Report, Verdict
 
 MARKS = {
@@ -58,7 +60,7 @@ def _head(report: Report) -> str:
     name = report.environment
     named = name if name == report.target else f"{name} at {report.target}"
     seeds = ", ".join(map(str, report.seeds))
-    return f"{named} ({digest}): seeds {seeds}; {report.steps} steps each"
+    return f"{printable(named)} ({digest}): seeds {seeds}; {report.steps} steps each"
 
 
 def _row(finding: Finding, width: int, look: Look) -> str:
@@ -79,7 +81,7 @@ def _row(finding: Finding, width: int, look: Look) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False) or [""]
+    return textwrap.wrap(printable(" ".join(text.split())), width, break_on_hyphens=False) or [""]
 
 
 def _foot(report: Report, look: Look) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from rlcore import UnsupportedError
+from rlcore.printable import printable
 
 from rlmesh.cli.look import AddParser, add_address, positive_seconds
 
@@ -66,12 +67,15 @@ def inspect(options: argparse.Namespace) -> int:
             "render mode": contract.render_mode,
             "environments": contract.num_envs,
             "digest": contract.digest,
-            **{f"metadata {key}": value for key, value in (contract.metadata or {}).items()},
+            **{
+                f"metadata {printable(key)}": value
+                for key, value in (contract.metadata or {}).items()
+            },
         }
         width = max(map(len, rows))
-        print("\n".join(f"{name.ljust(width)}  {value}" for name, value in rows.items()))
+        print("\n".join(f"{name.ljust(width)}  {printable(value)}" for name, value in rows.items()))
         print()
-        print(reason if status is None else shown(status))
+        print(printable(reason) if status is None else shown(status))
     return 0
 
 
@@ -96,7 +100,7 @@ def shown(status: Status) -> str:
     """Return what a server is doing, for people."""
     private = "each with its own environment" if status["private_sessions"] else "one environment"
     head = [
-        f"{status['environment']}, up {_age(status['uptime_seconds'])}",
+        f"{printable(status['environment'])}, up {_age(status['uptime_seconds'])}",
         f"{status['places_taken']} of {status['places']} places taken ({private}), "
         f"{status['waiting']} waiting",
         f"all sessions so far: {_activity(status['total'])}",
@@ -105,7 +109,8 @@ def shown(status: Status) -> str:
     if not sessions:
         return "\n".join([*head, "no sessions"])
     titles = ["session", "from", "lane", "state", "age", "lease", "steps", "episodes", "faults"]
-    rows = [[*titles, "step p50", "p99"], *map(_row, sessions)]
+    rows = [[*titles, "step p50", "p99"]]
+    rows += [[printable(cell) for cell in _row(session)] for session in sessions]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -133,9 +138,12 @@ def _row(session: Status) -> list[str]:
 def _activity(total: Status) -> str:
     p50, p99 = _quantiles(total)
     counts = f"{total['steps']:,} steps, {total['episodes']:,} episodes, {total['faults']:,} faults"
-    codes = ", ".join(f"{name} {count:,}" for name, count in total["faults_by_code"].items())
+    codes = ", ".join(
+        f"{printable(name)} {count:,}" for name, count in total["faults_by_code"].items()
+    )
     carried = [
-        f"{sum(count.values()) / 1e6:,.1f} MB by {kind}" for kind, count in total["bytes"].items()
+        f"{sum(count.values()) / 1e6:,.1f} MB by {printable(kind)}"
+        for kind, count in total["bytes"].items()
     ]
     step = "" if p50 == "-" else f", a step {p50} (p99 {p99})"
     return "; ".join([f"{counts}{f' ({codes})' if codes else ''}{step}", *carried])

@@ -8,6 +8,8 @@ from contextlib import closing
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from rlcore.printable import printable
+
 if TYPE_CHECKING:
     from rlmesh.client.visit import Visit
 
@@ -66,7 +68,7 @@ def ping(options: argparse.Namespace) -> int:
             identity = env.identity.to_dict()
             print(json.dumps({"address": env.address, "ms": took, "environment": identity}))
         else:
-            print(f"{env.identity} answers at {env.address} in {took:.1f} ms")
+            print(f"{printable(env.identity)} answers at {env.address} in {took:.1f} ms")
     return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlcore import ConfigurationError, Error, RunFailed, RunInterrupted
+from rlcore.printable import printable, printable_lines
 
 from rlmesh.cli.look import AddParser, add_wait
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rlmesh.runs.results import RunResult
 
 _LOCAL_SCHEMES = ("gym://", "python://")
+MOST_SEEDS = 1_000_000
 _HOST_AND_PORT = re.compile(r"^\[?[\w.:-]+\]?:\d+$")
 
 
@@ -181,18 +183,21 @@ def _report(result: "RunResult", options: argparse.Namespace) -> None:
 def _print(result: "RunResult") -> None:
     for episode in result.episodes:
         reward = "" if episode.reward is None else f"  reward {episode.reward:.2f}"
-        error = "" if episode.error is None else f"  {episode.error}"
+        error = "" if episode.error is None else f"  {printable(episode.error)}"
         line = f"episode {episode.index}  seed {episode.seed}  {episode.outcome.value}"
         print(f"{line}  {episode.steps} steps{reward}{error}")
-    print(result)
+    print(printable_lines(result))
 
 
 def seeds_in(text: str) -> list[int]:
     """Return the seeds that an option names: FIRST:LAST, or 1,2,3."""
     try:
         if ":" in text:
-            first, last = text.split(":")
-            seeds = list(range(int(first), int(last)))
+            first, last = map(int, text.split(":"))
+            if last - first > MOST_SEEDS:
+                message = f"{text!r} names {last - first} seeds; {MOST_SEEDS} is the most"
+                raise argparse.ArgumentTypeError(message)
+            seeds = list(range(first, last))
         else:
             seeds = [int(part) for part in text.split(",")]
     except ValueError as error:
