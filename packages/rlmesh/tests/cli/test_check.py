@@ -183,6 +183,8 @@ def test_json_to_standard_output_is_json_whatever_the_environment_prints(folder:
         (["checked_envs:unmade"], "no level"),
         (["CartPole-v1", "--only", "seed_honored"], "Did you mean seed_honoured?"),
         (["CartPole-v1", "--skip", "reward,xyzzy"], "there is no check 'xyzzy'"),
+        (["CartPole-v1", "--only", "plays", "--skip", "plays"], "no check is left"),
+        (["CartPole-v1", "--only", ","], "--only names no check"),
         (["CartPole-v1", "--steps", "0"], "Play one step at least"),
         (["CartPole-v1", "--json", "no/x.json"], "--json 'no/x.json' cannot be written"),
     ],
@@ -199,7 +201,10 @@ def test_what_cannot_be_checked_is_exit_code_2_and_one_line(
     assert said.out == ""
 
 
-@pytest.mark.parametrize("option", [["--seeds", "5:1"], ["--timeout", "0"], ["--nonsense"]])
+@pytest.mark.parametrize(
+    "option",
+    [["--seeds", "5:1"], ["--seeds", "0:100000000000"], ["--timeout", "0"], ["--nonsense"]],
+)
 def test_options_that_make_no_sense_are_exit_code_2(option: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["check", "CartPole-v1", *option])

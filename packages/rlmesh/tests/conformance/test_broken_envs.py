@@ -101,6 +101,62 @@ class HasWindFromTheGlobalGenerator(Walk):
         return observation, float(np.random.rand()), *rest
 
 
+class Anything(gym.spaces.Space[Any]):
+    def contains(self, x: Any) -> bool:
+        return x is not None
+
+
+@breaks("contract")
+class HasASpaceOfItsOwn(Walk):
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__(render_mode)
+        self.observation_space = Anything()
+
+
+@breaks("contract")
+class SaysThatItResetsWithinAStep(Walk):
+    metadata = {**Walk.metadata, "autoreset_mode": "SameStep"}  # noqa: RUF012 - as above
+
+
+@breaks("action_kept")
+class OverwritesItsAction(Walk):
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__(render_mode)
+        self.action_space = gym.spaces.Box(0.5, 1.0, (1,), np.float32)
+
+    def step(self, action: Any) -> Any:
+        if not self.action_space.contains(action):
+            raise ValueError(f"no action {action!r}")
+        self.action_space, whole = gym.spaces.Discrete(3), self.action_space
+        answer = super().step(2)
+        self.action_space = whole
+        action *= 0
+        return answer
+
+
+@breaks("action_space_kept")
+class HasAnotherActionSpaceEachTime(Walk):
+    @property
+    def action_space(self) -> Any:
+        self.asked = getattr(self, "asked", 2) + 1
+        return gym.spaces.Discrete(self.asked)
+
+    @action_space.setter
+    def action_space(self, space: Any) -> None:
+        pass
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        truncated = self.steps >= LIMIT
+        return self.position.copy(), 1.0, False, truncated, {"steps": self.steps}
+
+
+@breaks("render")
+class DrawsInFloats(Walk):
+    def render(self) -> Any:
+        return super().render() / 255
+
+
 @breaks("seeds_differ")
 class HasOneSeedOfItsOwn(Walk):
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:

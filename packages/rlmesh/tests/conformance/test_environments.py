@@ -45,11 +45,7 @@ MINIGRID = [
 ]
 SERVED = ["CartPole-v1", "Blackjack-v1", "Pendulum-v1", "Taxi-v4", *MINIGRID[1:4]]
 # Legal, and true of these: nothing is random in them, or no random walk ends them in time.
-MAY_BE_NOTED = {"episode_end", "seeds_differ", "illegal_action"}
-
-
-def test_there_are_twenty_environments_at_least() -> None:
-    assert len({*GYMNASIUM, *MINIGRID}) >= 20
+MAY_BE_NOTED = {"episode_end", "seeds_differ"}
 
 
 @pytest.mark.parametrize("name", GYMNASIUM)
@@ -63,11 +59,10 @@ def test_an_environment_of_gymnasium_conforms(name: str, quick: Quick) -> None:
 
 @pytest.mark.parametrize("name", MINIGRID)
 def test_an_environment_of_minigrid_conforms(name: str, quick: Quick) -> None:
-    report = quick(f"gym://minigrid:{name}")
+    report = quick(f"minigrid:{name}")
 
-    # The mission is text in a space of minigrid's own, which no other client could know.
-    _judge(report, "contract")
-    assert "MissionSpace" in report["contract"].seen
+    _judge(report)
+    assert report["contract"].verdict is Verdict.PASSED
     assert report["processes"].verdict is Verdict.PASSED
 
 
@@ -107,7 +102,7 @@ def test_a_wrapped_environment_of_a_module_conforms(
     assert report["processes"].verdict is Verdict.PASSED
 
 
-def _judge(report: Report, *also_noted: str) -> None:
+def _judge(report: Report) -> None:
     assert report.conforms(), "\n".join(map(str, report.failed))
     noted = {finding.name for finding in report.of(Verdict.NOTED)}
-    assert noted <= {*MAY_BE_NOTED, *also_noted}, "\n".join(map(str, report.of(Verdict.NOTED)))
+    assert noted <= MAY_BE_NOTED, "\n".join(map(str, report.of(Verdict.NOTED)))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import gymnasium as gym
@@ -98,6 +100,40 @@ def test_something_that_makes_environments_is_checked(quick: Quick) -> None:
 
         assert report.counts()["passed"] == 2
         assert report.environment == "CartPole-v1"
+
+
+def test_an_id_that_a_module_registers_is_named_as_gymnasium_does(
+    quick: Quick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "import gymnasium\n"
+        "gymnasium.register('Registered-v3', 'gymnasium.envs.classic_control:CartPoleEnv')\n"
+    )
+    (tmp_path / "registering_envs.py").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr("gymnasium.envs.registration.registry", {**gym.registry})
+
+    report = quick("registering_envs:Registered-v3", only=["plays", "render"])
+
+    assert report.environment == "Registered-v3"
+    assert report.counts()["passed"] == 2
+    with pytest.raises(ConfigurationError, match="or an id that the module registers"):
+        check("registering_envs:Registered-v4")
+
+
+class Drawn(gym.Wrapper[Any, Any, Any, Any]):
+    """Declares frames, and cannot be made to give them."""
+
+    def __init__(self) -> None:
+        super().__init__(gym.make("CartPole-v1"))
+
+
+def test_a_render_that_cannot_be_asked_for_is_skipped_with_the_reason(quick: Quick) -> None:
+    made, borrowed = (quick(one, only=["render"])["render"] for one in (Drawn, Drawn()))
+
+    assert made.verdict is Verdict.SKIPPED
+    assert made.seen == "it declares rgb_array, and what makes it takes no render_mode"
+    assert borrowed.seen == "it declares rgb_array, and was made without a render mode"
 
 
 def test_the_warnings_of_the_caller_are_left_alone(quick: Quick) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -23,6 +24,14 @@ Quick: TypeAlias = Callable[..., Report]
 
 def cartpole() -> Any:
     return gym.make("CartPole-v1")
+
+
+class Ends(gym.Wrapper[Any, Any, Any, Any]):
+    def __init__(self) -> None:
+        super().__init__(cartpole())
+
+    def step(self, action: Any) -> Any:
+        os._exit(3)
 
 
 def _text(server: EnvServer) -> object:
@@ -130,6 +139,57 @@ def test_a_served_environment_that_raises_fails_plays_with_its_own_words(quick: 
 
     assert "plays" in {finding.name for finding in report.failed}
     assert "the motor is stuck" in report["plays"].seen
+    assert f"({__file__}:" in report["plays"].seen
+    assert report["plays"].fix.startswith("Mend what raised.")
+
+
+def test_a_served_environment_that_ends_its_process_is_told_so(quick: Quick) -> None:
+    with EnvServer(Ends, options=ServeOptions(isolation="process")) as server:
+        report = quick(server.address, only=["plays"])
+
+    assert "exit code 3" in report["plays"].seen
+    assert report["plays"].fix.startswith("Its process ended")
+
+
+def test_what_the_wire_hides_is_skipped(quick: Quick) -> None:
+    class Env(gym.Wrapper[Any, Any, Any, Any]):
+        def step(self, action: Any) -> Any:
+            observation, *rest = super().step(action)
+            return observation.astype("float64"), *rest
+
+    with EnvServer(lambda: Env(cartpole())) as server:
+        report = quick(server.address)
+
+    assert report.conforms(strict=True), "\n".join(map(str, report.of(Verdict.NOTED)))
+    for check in ("answers", "observation_kept", "flags", "info"):
+        assert report[check].verdict is Verdict.SKIPPED, str(report[check])
+        assert "not visible over the wire" in report[check].seen
+    assert "not visible over the wire" in report["observations"].seen
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "check"),
+    [
+        (1, float("nan"), "reward"),
+        (2, 1, "flags"),
+        (4, "fell", "info"),
+        (0, None, "observations"),
+    ],
+)
+def test_what_a_server_refuses_fails_the_check_that_is_about_it(
+    part: int, value: object, check: str, quick: Quick
+) -> None:
+    class Env(gym.Wrapper[Any, Any, Any, Any]):
+        def step(self, action: Any) -> Any:
+            answer: list[Any] = [*super().step(action)]
+            answer[part] = value
+            return tuple(answer)
+
+    with EnvServer(lambda: Env(cartpole())) as server:
+        report = quick(server.address, only=["plays", "reward", "flags", "info", "observations"])
+
+    assert {finding.name for finding in report.failed} == {"plays", check}
+    assert report["plays"].fix.endswith(f"see {check}.")
 
 
 def test_an_environment_that_cannot_be_made_is_an_error_and_no_finding(quick: Quick) -> None:

@@ -65,7 +65,7 @@ def check_command(options: argparse.Namespace) -> int:
     try:
         if not options.targets:
             raise ConfigurationError("there is no TARGET", hint="Name an environment.")
-        only, skip = _names(options.only), _names(options.skip)
+        only, skip = _names(options.only, "--only"), _names(options.skip, "--skip")
         selected(only, skip)
         if options.json not in (None, STDOUT):
             check_writable(Path(options.json), "--json")
@@ -133,8 +133,11 @@ def _write(reports: "list[Report]", where: str | None) -> None:
     Path(where).write_text(text + "\n", encoding="utf-8")
 
 
-def _names(given: list[str]) -> list[str]:
-    return [name for part in given for name in part.replace(" ", "").split(",") if name]
+def _names(given: list[str], option: str) -> list[str]:
+    names = [name for part in given for name in part.replace(" ", "").split(",") if name]
+    if given and not names:
+        raise ConfigurationError(f"{option} names no check", hint="See --list.")
+    return names
 
 
 def _not_checked(error: Error) -> int:

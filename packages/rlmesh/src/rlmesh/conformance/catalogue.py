@@ -44,10 +44,12 @@ class Check:
 CHECKS: Final[dict[str, Check]] = {
     "contract": Check(habit_checks.contract),
     "metadata": Check(habit_checks.metadata),
+    "action_space_kept": Check(habit_checks.action_space_kept, "local"),
     "plays": Check(play_checks.plays),
     "answers": Check(play_checks.answers),
     "observations": Check(play_checks.observations),
     "observation_kept": Check(play_checks.observation_kept),
+    "action_kept": Check(play_checks.action_kept, "local"),
     "reward": Check(play_checks.reward),
     "flags": Check(play_checks.flags),
     "info": Check(play_checks.info),
@@ -82,7 +84,7 @@ def selected(only: Iterable[str], skip: Iterable[str]) -> tuple[str, ...]:
     """Return the names of the checks to perform: those of `only`, or all, without those of `skip`.
 
     Raises:
-        ConfigurationError: there is no check of a name.
+        ConfigurationError: there is no check of a name, or none is left.
     """
     wanted, unwanted = set(only), set(skip)
     for name in (*wanted, *unwanted):
@@ -90,4 +92,7 @@ def selected(only: Iterable[str], skip: Iterable[str]) -> tuple[str, ...]:
             near = get_close_matches(name, CHECKS, n=1)
             hint = f"Did you mean {near[0]}?" if near else f"There are {', '.join(CHECKS)}."
             raise ConfigurationError(f"there is no check {name!r}", hint=hint)
-    return tuple(name for name in CHECKS if (not wanted or name in wanted) and name not in unwanted)
+    left = tuple(name for name in CHECKS if (not wanted or name in wanted) and name not in unwanted)
+    if not left:
+        raise ConfigurationError("no check is left to perform", hint="Leave out fewer of them.")
+    return left

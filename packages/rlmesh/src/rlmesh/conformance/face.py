@@ -28,6 +28,7 @@ class Face:
         metadata: the environment's own.
         render_mode: how it renders.
         judge: what is wrong with an observation.
+        unsteady: two readings of the action space, where they are not one object.
     """
 
     lanes: int | None
@@ -38,6 +39,7 @@ class Face:
     metadata: object
     render_mode: object
     judge: Judge
+    unsteady: tuple[AnySpace, AnySpace] | None
 
     @property
     def restarts(self) -> bool:
@@ -75,15 +77,17 @@ def face_of(env: Env) -> Face:
     if contract is not None and mode is None and several:
         mode = AutoresetMode(contract.autoreset_mode)
         declared = mode.value
+    action_space, again = env.action_space, env.action_space
     return Face(
         lanes=int(cast("int", lanes)) if several else None,
         observation_space=env.observation_space,
-        action_space=env.action_space,
+        action_space=action_space,
         mode=mode if several or declared is not None else AutoresetMode.DISABLED,
         declared=declared,
         metadata={} if contract is not None and metadata is None else metadata,
         render_mode=getattr(env, "render_mode", None),
         judge=compile_judge(env.observation_space),
+        unsteady=None if again is action_space else (action_space, again),
     )
 
 

@@ -22,8 +22,20 @@ def contract(evidence: Evidence) -> Finding:
         raise unseen()
     if isinstance(found, Error):
         fix = found.hint or "Describe it with spaces that can be served, or wrap it."
-        return noted(f"it cannot be served as it is: {found.message}", fix)
+        return failed(f"it cannot be served as it is: {found.message}", fix)
     return passed(f"it can be served, with the contract {found.digest[:19]}")
+
+
+def action_space_kept(evidence: Evidence) -> Finding:
+    """The action space is the same object each time, so that it can be seeded."""
+    face = need(evidence.first.face)
+    if face.unsteady is None:
+        return passed("action_space is one object")
+    one, other = face.unsteady
+    fix = "Make it once, in __init__."
+    if one != other:
+        return failed(f"action_space is {shown(one)}, and read again {shown(other)}", fix)
+    return noted("action_space is a new object each time: action_space.seed is lost on it", fix)
 
 
 def metadata(evidence: Evidence) -> Finding:
@@ -112,7 +124,7 @@ def _after(mode: AutoresetMode | None, answer: Outcome, place: Place) -> Finding
 
 
 def illegal_action(evidence: Evidence) -> Finding:
-    """An action outside the space gets an error, and the environment survives it."""
+    """An environment survives an action outside its space."""
     second = evidence.second
     if second.unmade is not None:
         return skipped("there is no second instance; see made_again")
@@ -127,7 +139,8 @@ def illegal_action(evidence: Evidence) -> Finding:
         return noted(f"after the action {action}, {mended}", fix)
     if isinstance(seen.answer, Raised):
         return passed(f"the action {action} was refused: {type(seen.answer.error).__name__}")
-    return noted(f"the action {action} was taken", "Refuse it: a mistake would go unnoticed.")
+    # Gymnasium asks nobody to refuse it, and a server does so before the environment sees it.
+    return passed(f"the action {action} was taken, and a reset is as before")
 
 
 def close(evidence: Evidence) -> Finding:

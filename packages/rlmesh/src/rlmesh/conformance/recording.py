@@ -16,6 +16,7 @@ from rlmesh.conformance.face import Face
 from rlmesh.conformance.stage import Raised, Stage
 from rlmesh.conformance.values import difference, digest, kept
 from rlmesh.conformance.verdicts import Place
+from rlmesh.spaces.coerce import shown
 
 LATER_EPISODES: Final = 1000  # between the seeds of one play's episodes
 REMEMBERED: Final = 3  # observations that are looked at again
@@ -153,6 +154,7 @@ class Recorder:
             length += 1
             self._place = place = Place(start.seed, start.action_seed, length)
             action = self._stage.call("action_space.sample()", lambda: next(actions))
+            given = digest(action)
             if self._meeting is not None:
                 with suppress(threading.BrokenBarrierError):  # the others have ended, or hang
                     self._meeting.wait()
@@ -161,6 +163,9 @@ class Recorder:
             recording.step_seconds.append(time.perf_counter() - began)
             outcome = judged_step(answer, self._face.lanes)
             self._keep(recording, place, outcome)
+            if digest(action) != given:
+                text = f"the action was overwritten: it is {shown(action)} now"
+                recording.fault("action_kept", text, place)
             if self._ended(recording, outcome, length) and self._face.restarts:
                 return
 

@@ -38,11 +38,18 @@ def names_in(modes: object) -> tuple[str, ...] | None:
 
 
 def _asked_to_render(evidence: Evidence) -> Finding:
-    """Judge each mode that an environment of gymnasium declares, made with that mode."""
-    face = need(evidence.first.face)
-    if not evidence.subject.is_gymnasium_id or face.lanes is not None:
-        return skipped("it has no render mode")
+    """Judge each mode that an environment declares, made with that mode."""
+    face, subject = need(evidence.first.face), evidence.subject
     modes = [one for one in names_in(face.said.get("render_modes", ())) or () if one != "human"]
+    if not modes:
+        return skipped("it declares no render mode that gives frames")
+    said = f"it declares {', '.join(modes)}"
+    if subject.address is not None:
+        return skipped(f"{said}, and is served without a render mode")
+    if subject.borrowed:
+        return skipped(f"{said}, and was made without a render mode")
+    if face.lanes is not None or not subject.takes_render_mode:
+        return skipped(f"{said}, and what makes it takes no render_mode")
     for mode in modes:
         frames = evidence.rendering(mode)
         if isinstance(frames, Error):
@@ -52,8 +59,6 @@ def _asked_to_render(evidence: Evidence) -> Finding:
         finding = _frames(frames, mode, None)
         if finding.verdict != "passed":
             return finding
-    if not modes:
-        return skipped("it declares no render mode that gives frames")
     return passed(f"frames are as declared: {', '.join(modes)}")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable
 from typing import Any, Final, TypeVar, cast
 
-from rlcore import CallTimeout
+from rlcore import CallTimeout, Error
 
 from rlmesh.conformance.keeper import Hung, Pulse
 from rlmesh.conformance.subject import Env
@@ -15,6 +16,10 @@ from rlmesh.protocol.faults import text_of
 T = TypeVar("T")
 
 _NOT_GIVEN: Final = object()
+_REMOTE_LINE: Final = re.compile(r'^ +File "(.+)", line (\d+), in ', re.MULTILINE)
+_SERVER: Final = re.compile(
+    r"[/\\]rlmesh[/\\](server|protocol|codec|spaces|backends|transport)[/\\]"
+)
 OURS: Final = ("rlmesh/conformance/", "rlmesh\\conformance\\")
 
 
@@ -66,6 +71,10 @@ class Stage:
 
 def _line_of(error: BaseException) -> str:
     """Return where in the environment it was raised, for the one who has to mend it."""
+    if isinstance(error, Error):  # what stands for a failure elsewhere was raised by us
+        there = _REMOTE_LINE.findall(getattr(error, "remote_traceback", None) or "")
+        outer = [(file, line) for file, line in there if not _SERVER.search(file)]
+        return f" ({outer[-1][0]}:{outer[-1][1]})" if outer else ""
     frames = traceback.extract_tb(cast("Exception", error).__traceback__)
     outside = [frame for frame in frames if not any(part in frame.filename for part in OURS)]
     return f" ({outside[-1].filename}:{outside[-1].lineno})" if outside else ""

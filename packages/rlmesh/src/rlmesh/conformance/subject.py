@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from rlcore import ConfigurationError, Endpoint
 
 from rlmesh.client.options import CONNECT_SECONDS, ConnectOptions
 from rlmesh.server.environments import make_env
-from rlmesh.server.sources import GYM, PYTHON, load_factory, look_here
+from rlmesh.server.sources import GYM, PYTHON, is_gymnasium_id, load_factory, look_here
 
 Env: TypeAlias = Any  # whatever has reset and step: gymnasium's, or the user's own class
 
@@ -36,6 +38,7 @@ class Subject:
         address: where it is served; None for one in this process.
         borrowed: whether it is the caller's own instance, which is not to be closed.
         patience: how many seconds longer than a call it may take to make.
+        takes_render_mode: whether it can be made with one.
     """
 
     name: str
@@ -44,11 +47,7 @@ class Subject:
     address: object | None = None
     borrowed: bool = False
     patience: float = 0.0
-
-    @property
-    def is_gymnasium_id(self) -> bool:
-        """Whether it is made by `gymnasium.make`, which takes a render mode."""
-        return self.source is not None and not _is_module(self.source)
+    takes_render_mode: bool = False
 
     def make(self, **kwargs: object) -> Env:
         """Return an environment: a new one, a new client, or the borrowed one.
@@ -110,12 +109,13 @@ def _named(text: str, seconds: float, connect: ConnectOptions) -> Subject:
     if is_address(text):
         return _served(text, text, seconds, connect)
     look_here()
-    load_factory(text)  # whatever is wrong with the name is said now
+    named = load_factory(text)  # whatever is wrong with the name is said now
 
     def make(kwargs: dict[str, object]) -> Env:
         return make_env(load_factory(text, kwargs))
 
-    return Subject(text, make, source=text)
+    takes_mode = is_gymnasium_id(text) or _takes_render_mode(named)
+    return Subject(text, make, source=text, takes_render_mode=takes_mode)
 
 
 def _served(address: object, name: str, seconds: float, connect: ConnectOptions) -> Subject:
@@ -135,11 +135,18 @@ def _borrowed(env: Env) -> Subject:
 
 
 def _made_by(factory: Callable[[], object], name: str) -> Subject:
-    return Subject(name, lambda kwargs: make_env(factory))
+    def make(kwargs: dict[str, object]) -> Env:
+        return make_env(partial(factory, **kwargs) if kwargs else factory)
+
+    return Subject(name, make, takes_render_mode=_takes_render_mode(factory))
 
 
-def _is_module(source: str) -> bool:
-    return not source.startswith(GYM) and (source.startswith(PYTHON) or ":" in source)
+def _takes_render_mode(factory: Callable[..., object]) -> bool:
+    """Tell whether a factory names the argument: what takes any may well ignore it."""
+    try:
+        return "render_mode" in inspect.signature(factory).parameters
+    except (TypeError, ValueError):  # as of classes that are written in C
+        return False
 
 
 def _has(target: object, name: str) -> bool:

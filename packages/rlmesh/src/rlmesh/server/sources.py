@@ -25,7 +25,8 @@ def load_factory(
 
     Args:
         source: `CartPole-v1` or `gym://CartPole-v1`; `module:attribute` or
-            `python://module:attribute`, which is a class, a function, or an object with `make`.
+            `python://module:attribute`, which is a class, a function, or an object with `make`;
+            gymnasium's own `module:ID` of an id that the module registers.
         kwargs: what each environment is made with.
         many: how many lanes there are to be, where there are to be several.
 
@@ -53,6 +54,7 @@ class Named:
         self._arguments = arguments
         # Failures of the factory are told under this name.
         self.__qualname__: str = getattr(factory, "__qualname__", repr(factory))
+        self.__wrapped__ = factory  # for its signature
 
     def __call__(self) -> object:
         """Return what the factory makes."""
@@ -63,12 +65,31 @@ class Named:
 
 
 def _loaded(text: str, kwargs: Mapping[str, object], wanted: Many) -> Factory:
-    if not text.startswith(GYM) and (text.startswith(PYTHON) or ":" in text):
+    if not is_gymnasium_id(text):
         return multiplied(_of_module(text.removeprefix(PYTHON), kwargs), wanted)
     env_id = text.removeprefix(GYM)
     if wanted.mode != LANES:
         return _of_gymnasium(env_id, kwargs, wanted)
     return multiplied(_of_gymnasium(env_id, kwargs), wanted)
+
+
+def is_gymnasium_id(source: str) -> bool:
+    """Return whether a source is an id of gymnasium's, and no attribute of a module."""
+    if source.startswith((GYM, PYTHON)) or ":" not in source:
+        return not source.startswith(PYTHON)
+    module_name, _, name = source.partition(":")
+    try:
+        import gymnasium
+
+        if hasattr(import_module(module_name), name.partition(".")[0]):
+            return False
+    except Exception:  # whatever is wrong with the module is told where it is loaded
+        return False
+    try:
+        gymnasium.spec(name)
+    except gymnasium.error.Error:
+        return False
+    return True
 
 
 def look_here() -> None:
@@ -111,7 +132,7 @@ def _of_gymnasium(env_id: str, kwargs: Mapping[str, object], many: Many | None =
             raise ConfigurationError(
                 f"gymnasium has no environment {env_id!r}: {error}",
                 code="unknown_environment",
-                hint="Check the id; name a module's own as module:attribute.",
+                hint="Check the id; write module:ID for one that a module registers.",
             ) from error
         except ModuleNotFoundError as error:
             raise EnvironmentException(
@@ -142,7 +163,9 @@ def _of_module(path: str, kwargs: Mapping[str, object]) -> Factory:
     for name in attribute.split("."):
         if not hasattr(found, name):
             raise ConfigurationError(
-                f"{path!r}: {found!r} has no attribute {name!r}", code="not_importable"
+                f"{path!r}: {found!r} has no attribute {name!r}",
+                code="not_importable",
+                hint="Name a class, a function, or an id that the module registers with gymnasium.",
             )
         found = getattr(found, name)
     return _factory_of(found, path, kwargs)
@@ -165,4 +188,5 @@ def _factory_of(found: object, path: str, kwargs: Mapping[str, object]) -> Facto
 
     # Failures of the factory are told under this name.
     factory.__qualname__ = f"{PYTHON}{path}"
+    factory.__dict__["__wrapped__"] = found_maker
     return factory
