@@ -215,10 +215,11 @@ def _printable(space: Any) -> Any:
     return space
 
 
-def test_the_default_characters_of_gymnasium_are_any() -> None:
+def test_the_default_characters_of_gymnasium_are_the_same_here() -> None:
     ours = from_gymnasium_space(gym.Text(5))
     assert isinstance(ours, Text)
-    assert ours.charset == ""
+    assert frozenset(ours.charset) == gym.Text(5).character_set
+    assert to_gymnasium_space(ours) == gym.Text(5)
 
 
 @pytest.mark.parametrize(

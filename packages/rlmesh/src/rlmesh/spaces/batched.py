@@ -47,7 +47,7 @@ def _(space: MultiDiscrete, lanes: int) -> Space:
 
 @batched.register
 def _(space: Dict, lanes: int) -> Space:
-    return Dict({key: batched(child, lanes) for key, child in space.items()})
+    return Dict([(key, batched(child, lanes)) for key, child in space.items()], keep_order=True)
 
 
 @batched.register

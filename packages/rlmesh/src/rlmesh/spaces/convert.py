@@ -17,7 +17,7 @@ from rlmesh.spaces.multi import MultiBinary, MultiDiscrete
 from rlmesh.spaces.one_of import OneOf
 from rlmesh.spaces.sequence import Sequence
 from rlmesh.spaces.space import Space, UnsupportedSpaceError
-from rlmesh.spaces.text import Text
+from rlmesh.spaces.text import ALPHANUMERIC, Text
 from rlmesh.values import DTYPES, Array
 from rlmesh.wire.spaces.v1 import spaces_pb2 as pb
 
@@ -82,8 +82,13 @@ def _(space: MultiDiscrete) -> pb.SpaceSpec:
 
 @space_to_proto.register
 def _(space: Text) -> pb.SpaceSpec:
+    # Published peers know gymnasium's default as any character.
+    usual = space.charset == ALPHANUMERIC
     text = pb.TextSpec(
-        min_length=space.min_length, max_length=space.max_length, charset=space.charset
+        min_length=space.min_length,
+        max_length=space.max_length,
+        charset="" if usual else space.charset,
+        declared_charset=space.charset if usual else "",
     )
     return pb.SpaceSpec(dtype=DTYPE_NUMBERS[space.dtype], text=text)
 
@@ -175,7 +180,8 @@ def _read_multi_discrete(message: pb.SpaceSpec, path: str) -> Space:
 
 
 def _read_text(message: pb.SpaceSpec, path: str) -> Space:
-    return Text(message.text.max_length, message.text.min_length, message.text.charset)
+    text = message.text
+    return Text(text.max_length, text.min_length, text.charset or text.declared_charset)
 
 
 def _read_dict(message: pb.SpaceSpec, path: str) -> Space:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from rlcore import MissingDependencyError
@@ -17,16 +17,21 @@ from rlmesh.spaces.multi import MultiBinary, MultiDiscrete
 from rlmesh.spaces.one_of import OneOf
 from rlmesh.spaces.sequence import Sequence
 from rlmesh.spaces.space import Space, UnsupportedSpaceError
-from rlmesh.spaces.text import ALPHANUMERIC, Text
+from rlmesh.spaces.text import Text
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Space as GymnasiumSpace
+
+LONGEST_TEXT: Final = 1024
+"""How long texts of a space may be that does not say it."""
 
 
 def from_gymnasium_space(space: object) -> Space:
     """Return what a gymnasium space describes as a space of ours; one of ours is returned as it is.
 
-    The default charset of a gymnasium Text space counts as any character.
+    Dictionaries keep gymnasium's order of keys. A space that somebody else defined counts as the
+    gymnasium one that it derives from; one of texts (its `dtype` is `str`, as of minigrid's
+    missions) as a Text space of any 1 to `LONGEST_TEXT` characters.
 
     Raises:
         UnsupportedSpaceError: it is no space, or of a kind that the protocol has no words for.
@@ -48,11 +53,10 @@ def from_gymnasium_space(space: object) -> Space:
         case gym.MultiDiscrete():
             return MultiDiscrete(space.nvec, space.dtype, space.start)
         case gym.Text():
-            charset = space.character_set
-            characters = None if charset == frozenset(ALPHANUMERIC) else "".join(charset)
-            return Text(space.max_length, space.min_length, characters)
+            return Text(space.max_length, space.min_length, "".join(space.character_set))
         case gym.Dict():
-            return Dict({key: from_gymnasium_space(child) for key, child in children.items()})
+            ours = [(key, from_gymnasium_space(child)) for key, child in children.items()]
+            return Dict(ours, keep_order=True)
         case gym.Tuple():
             return Tuple([from_gymnasium_space(child) for child in children])
         case _:
@@ -74,6 +78,8 @@ def _from_nested(space: object) -> Space:
             )
         case gym.OneOf():
             return OneOf([from_gymnasium_space(child) for child in children])
+        case gym.Space() if space.dtype == np.dtype(str):
+            return Text(LONGEST_TEXT)
         case _:
             raise UnsupportedSpaceError(
                 f"{type(space).__name__} is not a space that can be served: {shown(space)}",
@@ -114,7 +120,8 @@ def to_gymnasium_space(space: Space) -> GymnasiumSpace[Any]:  # Any: gymnasium's
                 charset=space.charset or string.printable,
             )
         case Dict():
-            return gym.Dict({key: to_gymnasium_space(child) for key, child in space.items()})
+            # Of a list, gymnasium keeps the order.
+            return gym.Dict([(key, to_gymnasium_space(child)) for key, child in space.items()])
         case Tuple():
             return gym.Tuple([to_gymnasium_space(child) for child in space])
         case _:

@@ -65,7 +65,8 @@ class Text(Space):
 
         Where any character is allowed, it has only letters and digits.
         """
-        # Gymnasium's default arrives here as "any", and its environments refuse other characters.
+        # From published servers, gymnasium's default arrives as "any", and its environments refuse
+        # other characters.
         characters = self.charset or ALPHANUMERIC
         most = min(self.max_length, self.min_length + 64)
         length = int(generator.integers(self.min_length, most, endpoint=True))
