@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 from rlcore import ConfigurationError
+from rlcore.command_line import Misuse
 from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
-from rlmesh.serve import Misuse, make_parser, read_command
+from rlmesh.serve import make_parser, read_command
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.sources import load_factory
@@ -107,7 +108,8 @@ def fails(folder: Path, *arguments: str) -> tuple[int, str]:
         check=False,
     )
     assert done.stdout == ""
-    return done.returncode, done.stderr.strip().splitlines()[-1]
+    (line,) = done.stderr.strip().splitlines()
+    return done.returncode, line
 
 
 @pytest.mark.parametrize(
@@ -232,6 +234,12 @@ def test_the_server_ends_with_its_parent(folder: Path) -> None:
         (["CartPole-v1", "--max-sessions", "0"], 2, "max_sessions is 0"),
         (["CartPole-v1", "--framework", "tensorflow"], 2, "framework is 'tensorflow'"),
         (["CartPole-v1", "--device", "cpu"], 1, "device is 'cpu', and no framework was named"),
+        (["CartPole-v1", "--metrics-port", "99999"], 2, "--metrics-port is 99999"),
+        (["CartPole-v1", "--shared", "--isolation", "process"], 2, "--shared is given beside"),
+        (["CartPole-v1", "--tls-key", "x"], 2, "a key or client CA is given without --tls"),
+        (["CartPole-v1", "--tls-client-ca", "x"], 2, "is given without --tls"),
+        (["CartPole-v1", "--tls", "auto", "--tls-key", "x"], 2, "--tls-key is given beside"),
+        (["CartPole-v1", "--port", "x"], 2, "argument --port: invalid int value: 'x'"),
         (["CartPole-v1", "--port", "99999"], 2, "no port between 0 and 65535"),
     ],
 )
@@ -254,7 +262,8 @@ def test_both_commands_see_the_working_folder_and_name_themselves(
         done = subprocess.run(
             [*start, *arguments], cwd=folder, capture_output=True, text=True, timeout=50
         )
-        return done.stderr.strip().splitlines()[-1]
+        (line,) = done.stderr.strip().splitlines()
+        return line
 
     assert "has no attribute 'nothing'" in said("worlds_for_serve:nothing")
     own = "python -m rlmesh.serve" if command == "rlmesh.serve" else command

@@ -90,8 +90,6 @@ def test_files_and_a_client_ca_are_served(start: Start, issue: Issue) -> None:
     ("arguments", "words"),
     [
         (["--tls", "/no/such.pem"], "cannot be read from '/no/such.pem'"),
-        (["--tls-key", "x"], "without --tls"),
-        (["--tls", "auto", "--tls-key", "x"], "--tls-key is given beside --tls=auto"),
         (["--tls", "auto", "--address", "unix:///tmp/x.sock"], "takes no TLS"),
         (["--address", "0.0.0.0:0"], "neither a token nor TLS"),
     ],

@@ -14,14 +14,16 @@ from types import FrameType
 from typing import cast
 
 from rlcore import AddressError, ConfigurationError, Error
+from rlcore.command_line import Misuse, Parser
 from rlcore.environ import snapshot, variable
 
 from rlmesh.backends.frameworks import framework_named
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.environments import make_env
 from rlmesh.server.framework import DEVICE_VARIABLE, FRAMEWORK_VARIABLE
+from rlmesh.server.option_checks import require_port
 from rlmesh.server.options import ISOLATIONS, LEASE_SECONDS, MAX_SESSIONS, ServeOptions
-from rlmesh.server.protection import tls_from_texts
+from rlmesh.server.protection import require_tls_texts, tls_from_texts
 from rlmesh.server.sources import load_factory, look_here
 from rlmesh.server.vector_sources import MODES, Many, many_of
 from rlmesh.specs import AutoresetMode
@@ -33,6 +35,7 @@ DEFAULT_ADDRESS = "127.0.0.1:50051"
 PARENT_GLANCE_SECONDS = 0.5
 SIGNAL_GLANCE_SECONDS = 0.1
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+TLS_NAMES = ("--tls", "--tls-key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,6 @@ class Command:
     metrics_port: int | None
     ready_fd: int | None
     exit_with_parent: bool
-
-
-class Misuse(ConfigurationError):
-    """The command line is wrong."""
-
-    default_code = "usage"
 
 
 def main(argv: Sequence[str] | None = None, *, prog: str = PROGRAM) -> int:
@@ -167,7 +164,7 @@ def serve(command: Command) -> int:
 
 def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=prog,
         description="Serve an environment. Each client gets its own, unless --shared.",
         epilog="RLMESH_TOKEN is what clients must show; RLMESH_TOKEN_KEY checks signed tokens. "
@@ -271,6 +268,11 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
     sources = [text for text in (arguments.source, arguments.env) if text]
     if len(sources) != 1:
         raise Misuse("name one environment", hint="Give a gymnasium id or module:attr.")
+    if arguments.shared and arguments.isolation == "process":
+        raise Misuse(
+            "--shared is given beside --isolation process, which makes one for each client",
+            hint="Leave one of them out.",
+        )
     try:
         options = ServeOptions(
             allow_remote_shutdown=arguments.allow_remote_shutdown,
@@ -283,6 +285,11 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
             lanes=not arguments.no_lanes,
             lane_port=arguments.lane_port,
             inspectable=not arguments.no_inspect,
+        )
+        if arguments.metrics_port is not None:
+            require_port("--metrics-port", arguments.metrics_port)
+        require_tls_texts(
+            arguments.tls, arguments.tls_key, arguments.tls_client_ca, names=TLS_NAMES
         )
     except ConfigurationError as error:
         raise Misuse(error.message, hint=error.hint) from error
@@ -373,7 +380,7 @@ def _tls(command: Command) -> ServerTls | None:
         command.tls_key,
         command.tls_client_ca,
         host=place.host if isinstance(place, TcpAddress) else LOOPBACK,
-        names=("--tls", "--tls-key"),
+        names=TLS_NAMES,
     )
 
 

@@ -97,21 +97,38 @@ def tls_from_texts(
         ConfigurationError: a file cannot be used, or does not fit the others.
         MissingDependencyError: a certificate has to be made, and rlmesh[tls] is not installed.
     """
+    require_tls_texts(said, key, client_ca, names=names)
     if said is None:
-        if key is not None or client_ca is not None:
-            raise ConfigurationError(
-                f"a key or client CA is given without {names[0]}",
-                hint=f"Set {names[0]} to auto or to the certificate's file.",
-            )
         return None
     if said == AUTO:
-        if key is not None:
-            raise ConfigurationError(
-                f"{names[1]} is given beside {names[0]}=auto, which makes its own key",
-                hint="Leave one of them out.",
-            )
         return ServerTls.auto(host, client_ca=client_ca)
     return ServerTls.from_files(said, said if key is None else key, client_ca)
+
+
+def require_tls_texts(
+    said: str | None, key: str | None, client_ca: str | None, *, names: tuple[str, str]
+) -> None:
+    """Do nothing when the texts fit each other; no file is looked at.
+
+    Args:
+        said: `auto`, or the certificate's file.
+        key: the key's file.
+        client_ca: the client CA's file.
+        names: what the first two are called where they come from.
+
+    Raises:
+        ConfigurationError: they do not.
+    """
+    if said is None and (key is not None or client_ca is not None):
+        raise ConfigurationError(
+            f"a key or client CA is given without {names[0]}",
+            hint=f"Set {names[0]} to auto or to the certificate's file.",
+        )
+    if said == AUTO and key is not None:
+        raise ConfigurationError(
+            f"{names[1]} is given beside {names[0]}=auto, which makes its own key",
+            hint="Leave one of them out.",
+        )
 
 
 def _secret(given: str | Secret | None, name: str) -> Secret | None:
