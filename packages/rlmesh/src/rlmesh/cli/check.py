@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlcore import ConfigurationError, Error
+from rlcore.printable import printable
 
 from rlmesh.cli.look import AddParser, add_tls, add_wait, positive_seconds
 from rlmesh.cli.play import check_writable, seeds_in, unwritable
@@ -142,5 +143,5 @@ def _names(given: list[str], option: str) -> list[str]:
 
 def _not_checked(error: Error) -> int:
     text = " ".join(str(error).split()).replace("wait_for_server_seconds=", "--wait SECONDS")
-    print(f"error: {text}", file=sys.stderr)
+    print(f"error: {printable(text)}", file=sys.stderr)
     return NOT_CHECKED
