@@ -11,6 +11,7 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -319,7 +320,7 @@ def test_a_step_that_hangs_is_a_timeout_on_every_way(
 
 @pytest.mark.parametrize("lane", LANES)
 def test_a_step_that_is_interrupted_leaves_the_next_reset_in_order(
-    serve: Serve, factory: Any, gate: threading.Event, lane: Any
+    serve: Serve, factory: Any, gate: threading.Event, eventually: Any, lane: Any
 ) -> None:
     stepping = threading.Event()
 
@@ -332,17 +333,45 @@ def test_a_step_that_is_interrupted_leaves_the_next_reset_in_order(
         stepping.wait(30)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
-    with RemoteEnv(serve(factory(wait_at_two)), lane=lane) as env:
+    server: Any = serve(factory(wait_at_two))
+    places = server._service.registry.places
+    with RemoteEnv(server, lane=lane) as env:
         env.reset()
         thread = threading.Thread(target=interrupt)
         thread.start()
         with pytest.raises(KeyboardInterrupt):
             env.step(2)
         thread.join()
+        with pytest.raises(EnvironmentException, match="the last call was interrupted") as caught:
+            env.step(0)
+        assert caught.value.code == "not_ready"
         gate.set()
+        # Nobody comes back for what was interrupted.
+        eventually(lambda: places.taken == 0)
         observation, _ = env.reset()
         assert observation.tolist() == [0, 1]
         assert env.step(0)[0].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_a_client_that_is_closed_by_another_thread_says_so(
+    serve: Serve, factory: Any, gate: threading.Event, lane: Any
+) -> None:
+    stepping = threading.Event()
+
+    def wait(_: Any, action: Any) -> None:
+        stepping.set()
+        gate.wait(30)
+
+    env: Any = RemoteEnv(serve(factory(wait)), lane=lane)
+    env.reset()
+    with ThreadPoolExecutor(1) as pool:
+        step = pool.submit(env.step, 0)
+        stepping.wait(30)
+        env.close()
+        with pytest.raises(SessionClosed, match="was closed"):
+            step.result(5)
+    gate.set()
 
 
 def much(env: Any, action: Any) -> object:
@@ -614,10 +643,9 @@ def test_the_server_says_goodbye_on_every_way(serve: Serve, factory: Any, lane: 
     env = RemoteEnv(server, lane=lane)
     env.reset()
     server.shutdown()
-    with pytest.raises(
-        SessionClosed, match=r"shutting down|ended by the server|connection was lost"
-    ):
+    with pytest.raises(SessionClosed, match="the server is shutting down") as caught:
         env.step(0)
+    assert caught.value.code == "server_gone"
     env.close()
 
 

@@ -41,7 +41,8 @@ from rlmesh.transport.lane import Lane
 from rlmesh.transport.methods import SHUTDOWN
 
 log = logger("rlmesh", "client")
-GOODBYE_SECONDS = 5.0
+# A server that does not answer a goodbye in this time ends the session by its lease.
+GOODBYE_SECONDS = 1.0
 T = TypeVar("T")
 Outcome = tuple[object, float, bool, bool, dict[str, object]]
 
@@ -52,7 +53,8 @@ class EnvLink:
     A session is opened by the first call that needs one. Where only the way to it breaks, it is
     taken up again, and the caller notices nothing but the delay. After a failure that ended it,
     `reset` opens another; if the server was lost, or what a resolver gave for it has expired, it is
-    dialled anew, and the contract is checked again.
+    dialled anew, and the contract is checked again. So does a call that was interrupted, as by
+    Ctrl-C: whether it took effect is unknown.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class EnvLink:
         self._seed: int | None = None
         self._steps = 0
         self._was_reset = False
+        self._was_interrupted = False
         self._lost = False
         self._closed = False
         if self.is_taken:
@@ -175,7 +178,7 @@ class EnvLink:
                 )
 
             reply = self._asked("reset", lane, ask)
-            self._was_reset = True
+            self._was_reset, self._was_interrupted = True, False
             return reply
 
     def ask_step(
@@ -201,6 +204,9 @@ class EnvLink:
                     error,
                     lambda again: again.step(number, leaves, count, seconds, lanes, episode_ids),
                 )
+        except BaseException as error:
+            self._note_interruption(error)
+            raise
         finally:
             self._turn.release()
 
@@ -247,7 +253,10 @@ class EnvLink:
             )
 
     def close(self) -> None:
-        """Leave the server; a second call does nothing, and it never fails."""
+        """Leave the server, waiting a second for its answer at most; it never fails.
+
+        A second call does nothing.
+        """
         if self._closed:
             return
         self._closed = True
@@ -303,6 +312,9 @@ class EnvLink:
             if isinstance(error, AccessDenied):
                 self._destination.advise(error)
             raise self._failure("opening a session", error) from error.__cause__
+        except BaseException as error:
+            self._note_interruption(error)
+            raise
 
     def _is_expired(self) -> bool:
         return self._destination.is_resolved and self.wires.dialled.endpoint.expired(time.time())
@@ -315,20 +327,33 @@ class EnvLink:
 
     def _asked(self, operation: str, lane: Lane, ask: Callable[[Lane], T]) -> T:
         try:
-            return ask(lane)
-        except (FaultReceived, Error) as error:
-            return self._recovered(operation, error, ask)
+            try:
+                return ask(lane)
+            except (FaultReceived, Error) as error:
+                return self._recovered(operation, error, ask)
+        except BaseException as error:
+            self._note_interruption(error)
+            raise
 
     def _recovered(
         self, operation: str, error: FaultReceived | Error, ask: Callable[[Lane], T]
     ) -> T:
         """Return what asking again gives where only the way broke; else raise what it means."""
         if isinstance(error, SessionClosed):
+            if self._closed:  # by another thread, meanwhile
+                raise self._is_closed() from error
             try:
                 return self.wires.again(error, ask)
             except (FaultReceived, Error) as failure:
                 error = failure
         raise self._failure(operation, error) from error.__cause__
+
+    def _note_interruption(self, error: BaseException) -> None:
+        # As by Ctrl-C: whether the request ran is unknown, and its answer may still be under way.
+        if isinstance(error, FaultReceived | Error):
+            return
+        self._was_reset, self._was_interrupted = False, True
+        self.wires.let_go()
 
     def _failure(self, operation: str, error: FaultReceived | Error) -> Error:
         if isinstance(error, FaultReceived):
@@ -361,12 +386,13 @@ class EnvLink:
     def _not_ready(self) -> Error:
         if self._closed:
             return self._is_closed()
+        why = "the last call was interrupted" if self._was_interrupted else ""
         return EnvironmentException(
-            f"step of {self.identity.name!r}: there is no running episode",
+            f"step of {self.identity.name!r}: {why or 'there is no running episode'}",
             code="not_ready",
             operation="step",
             environment=self.identity.name,
-            hint="Call reset() first.",
+            hint="Call reset() to start again." if why else "Call reset() first.",
         )
 
     def _require_open(self) -> None:

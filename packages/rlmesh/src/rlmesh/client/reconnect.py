@@ -16,7 +16,14 @@ from rlmesh.client.dialling import Dialled
 from rlmesh.client.lanes import open_lane
 from rlmesh.protocol.handshake import CLIENT_CAPABILITIES, RESUME
 from rlmesh.protocol.identifiers import time_ordered_id
-from rlmesh.protocol.opening import CONNECTION_LOST, SERVER_GONE, Opening, new_opening
+from rlmesh.protocol.opening import (
+    CONNECTION_LOST,
+    CUT_OFF,
+    SERVER_GONE,
+    SHUTTING_DOWN,
+    Opening,
+    new_opening,
+)
 from rlmesh.transport.lane import Lane
 
 T = TypeVar("T")
@@ -28,7 +35,8 @@ NOBODY_THERE_SECONDS = 0.3
 # Until the server has told its lease.
 OPENING_SECONDS = 10.0
 PARTING_SECONDS = 0.5
-RETRIED = (CONNECTION_LOST, ServerUnreachable.default_code)
+RETRIED = (CONNECTION_LOST, CUT_OFF, ServerUnreachable.default_code)
+NOBODY_THERE = (SERVER_GONE, ServerUnreachable.default_code)
 MS = 1000
 
 
@@ -140,6 +148,8 @@ class Wires:
                 return ask(lane)
             except (SessionClosed, ServerUnreachable) as failure:
                 if window.is_over_after(failure):
+                    if error.code == CUT_OFF and failure.code in NOBODY_THERE:
+                        raise _shut_down(error) from failure
                     if isinstance(failure, ServerUnreachable):
                         raise error from failure  # that the session was lost is the news
                     raise
@@ -223,11 +233,20 @@ class _Window:
         if isinstance(failure, ServerUnreachable) or failure.code == SERVER_GONE:
             self._nobody_there = self._nobody_there or Deadline.after(NOBODY_THERE_SECONDS)
             return self._nobody_there.expired() or self._deadline.expired()
-        return failure.code != CONNECTION_LOST or self._deadline.expired()
+        return failure.code not in RETRIED or self._deadline.expired()
 
     def pause(self) -> None:
         """Wait until the next attempt is due."""
         time.sleep(self._deadline.at_most(next(self._delays)))
+
+
+def _shut_down(error: SessionClosed | ServerUnreachable) -> SessionClosed:
+    return SessionClosed(
+        f"{error.message}: {SHUTTING_DOWN}",
+        address=error.address,
+        code=SERVER_GONE,
+        hint=error.hint,
+    )
 
 
 def _configured(lane: Lane, number: int, edition: str) -> Lane:

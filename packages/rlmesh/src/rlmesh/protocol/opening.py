@@ -29,6 +29,8 @@ SHUTTING_DOWN = "the server is shutting down"
 SESSION_EXISTS = "session_exists"
 # The code of a `SessionClosed` that says only that the way to the session broke: it may go on.
 CONNECTION_LOST = "connection_lost"
+# The same, where the server broke it: where nobody listens there any more, it was shut down.
+CUT_OFF = "cut_off"
 
 # What a server waits for a session to become free when its client has no wish of its own.
 DEFAULT_QUEUE_SECONDS = 60.0

@@ -17,7 +17,13 @@ from rlcore import (
     UnsupportedError,
 )
 
-from rlmesh.protocol.opening import CONNECTION_LOST, SERVER_GONE, SESSION_UNKNOWN, SHUTTING_DOWN
+from rlmesh.protocol.opening import (
+    CONNECTION_LOST,
+    CUT_OFF,
+    SERVER_GONE,
+    SESSION_UNKNOWN,
+    SHUTTING_DOWN,
+)
 from rlmesh.transport.addresses import Address
 
 # How the system says that no process has the address; a way that is only broken sounds different.
@@ -129,7 +135,7 @@ def _unavailable(where: str, address: str, details: str, *, joined: bool) -> Err
             f"{where}: the connection was lost: {details}",
             address=address,
             code=_loss(details),
-            hint="Is the server still running? reset() dials it again.",
+            hint="Is the server still running? reset() dials it again, unless reconnect=False.",
         )
     return ServerUnreachable(
         f"{where}: nothing answers there: {details}",
@@ -151,8 +157,9 @@ def _loss(details: str) -> str:
 
 def _cancelled(where: str, address: str, details: str, *, joined: bool) -> Error:
     if joined:
+        # All that a server can say by gRPC while it waits for a request.
         return SessionClosed(
-            f"{where}: the session was ended by the server", address=address, hint="Dial it again."
+            f"{where}: the server ended the connection", address=address, code=CUT_OFF, hint=AGAIN
         )
     return ServerUnreachable(
         f"{where}: the server turned the call away: {details}",

@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 from queue import SimpleQueue
 
 import grpc
-from rlcore import CallTimeout, ProtocolException, SessionClosed
+from rlcore import ProtocolException, SessionClosed
 
 from rlmesh.protocol.messages import Leaves, Rendering, ResetReply, StepReply
 from rlmesh.protocol.opening import Opening, lease_told
 from rlmesh.transport import client_wire
 from rlmesh.transport.addresses import Address
-from rlmesh.transport.failures import failure_of
+from rlmesh.transport.failures import failure_of, too_late
 from rlmesh.transport.step_bytes import step_tail, write_step
 
 
@@ -167,7 +167,13 @@ class GrpcLane:
                 hint="Call reset() to start again.",
             ) from error
         except grpc.RpcError as error:
+            is_ours = not self.is_open and not self._timed_out
             self.close()
+            if is_ours:
+                raise SessionClosed(
+                    f"{operation} at {self._address}: this client hung up",
+                    address=str(self._address),
+                ) from error
             raise self._failure(error, operation) from error
         except BaseException:
             # Interrupted while waiting: the reply may still come, and belongs to nobody.
@@ -209,14 +215,7 @@ class GrpcLane:
 
     def _failure(self, error: grpc.RpcError, operation: str) -> Exception:
         if self._timed_out:
-            return CallTimeout(
-                f"{operation} at {self._address} did not answer within {self._timeout:g} s",
-                operation=operation,
-                seconds=self._timeout,
-                layer="request",
-                hint="The environment may hang. reset() starts a new session; "
-                "raise request_timeout_seconds if it is only slow.",
-            )
+            return too_late(operation, self._address, self._timeout)
         return failure_of(
             error, operation=operation, address=self._address, seconds=self._timeout, joined=True
         )
