@@ -105,7 +105,7 @@ def test_faults_of_sessions_that_ended_are_in_the_total() -> None:
         said = status(server)
 
     assert said["sessions"] == []
-    assert said["total"]["faults_by_code"] == {"internal": 1}
+    assert said["total"]["faults_by_code"] == {"environment_failed": 1}
     assert said["total"]["latency"]["step"]["count"] == 1
 
 

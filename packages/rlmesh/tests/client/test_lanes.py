@@ -318,6 +318,21 @@ def test_a_step_that_hangs_is_a_timeout_on_every_way(
     gate.set()
 
 
+def test_a_step_that_hangs_is_named_where_it_takes_the_last_place(
+    serve: Serve, factory: Any, hang: Any, gate: threading.Event, eventually: Any
+) -> None:
+    limits = ServeOptions(drain_timeout_seconds=0.1, max_sessions=1)
+    server: Any = serve(factory(hang(2)), options=limits)
+    with RemoteEnv(server, request_timeout_seconds=0.3, queue_timeout_seconds=0.0) as env:
+        env.reset()
+        with pytest.raises(CallTimeout):
+            env.step(2)
+        eventually(lambda: server._service.sessions()[0].abandoned)
+        with pytest.raises(SessionBusy, match=r"runs that its client gave up on.*isolation"):
+            env.reset()
+        gate.set()
+
+
 @pytest.mark.parametrize("lane", LANES)
 def test_a_step_that_is_interrupted_leaves_the_next_reset_in_order(
     serve: Serve, factory: Any, gate: threading.Event, eventually: Any, lane: Any

@@ -138,7 +138,7 @@ def test_failed_requests_are_counted_by_their_code() -> None:
                 env.step(1)
         found = scraped(server)
 
-    assert found[named("rlmesh_faults_total", code="internal")] == 1
+    assert found[named("rlmesh_faults_total", code="environment_failed")] == 1
 
 
 def test_what_ended_sessions_did_stays_counted(server: EnvServer) -> None:

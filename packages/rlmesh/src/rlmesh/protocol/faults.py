@@ -18,6 +18,8 @@ from rlcore import (
 
 # Room for a deep traceback, small beside any message limit.
 TRACEBACK_LIMIT = 64_000
+# Characters: more of them help nobody, and a log or a terminal has to bear them.
+MESSAGE_LIMIT = 64_000
 UNSHOWN = "(its text cannot be shown)"
 
 
@@ -62,6 +64,9 @@ class Occasion:
     action: str | None = None
 
 
+_ANY = Occasion("", "", "", None, None, None)
+
+
 def environment_fault(operation: str, error: BaseException) -> Fault:
     """Return the fault for an exception that the environment raised, with its traceback."""
     # Where one of ours stands between, what the environment raised is the news.
@@ -77,11 +82,12 @@ def environment_fault(operation: str, error: BaseException) -> Fault:
 
 
 def text_of(error: BaseException) -> str:
-    """Return what an exception says, or a note where its class fails to say it."""
+    """Return what an exception says, cut off somewhere; a note where its class fails to say it."""
     try:
-        return str(error)
+        text = str(error)
     except Exception:  # a foreign __str__ may raise anything, and the failure matters more
         return UNSHOWN
+    return text if len(text) <= MESSAGE_LIMIT else f"{text[:MESSAGE_LIMIT]}… (cut off)"
 
 
 def writable(text: str) -> str:
@@ -123,6 +129,11 @@ def error_of(fault: Fault, occasion: Occasion) -> Error:
         remote_type=_remote_type(fault.message),
         remote_traceback=fault.debug_info or None,
     )
+
+
+def code_of(fault: Fault) -> str:
+    """Return the code of the exception that a fault is for the caller."""
+    return error_of(fault, _ANY).code
 
 
 def _traceback_of(error: BaseException) -> str:

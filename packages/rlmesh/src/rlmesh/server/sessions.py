@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 from rlcore import SessionBusy, SessionClosed
 from rlcore.log import logger
 
-from rlmesh.protocol.faults import FaultCode, refusal
+from rlmesh.protocol.faults import FaultCode, code_of, refusal
 from rlmesh.protocol.messages import Answer, Refused, Request, ResetAnswer, Timing
 from rlmesh.protocol.opening import (
     DEFAULT_QUEUE_SECONDS,
@@ -78,7 +78,7 @@ class Session:
         if isinstance(answer, ResetAnswer):
             statistics.episodes += max(1, len(request.lanes))
         elif isinstance(answer, Refused):
-            statistics.note_fault(FaultCode(answer.fault.code).name.lower())
+            statistics.note_fault(code_of(answer.fault))
         statistics.last_request = self._conversation.last_request
         if over:
             # Not before: what the last request was and ended in belongs to what is left of it.
@@ -94,7 +94,8 @@ class Session:
         return self._said_instead(self._conversation.unwritable(operation, error))
 
     def _said_instead(self, answer: Answer) -> Answer:
-        self.statistics.note_fault("internal")
+        if isinstance(answer, Refused):
+            self.statistics.note_fault(code_of(answer.fault))
         self.over = True
         self._kept = answer, True
         return answer
@@ -158,6 +159,11 @@ class Session:
     def busy(self) -> bool:
         """Whether a request is being answered."""
         return self._conversation.busy
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether it is at a request that nobody waits for any more."""
+        return self.busy and bool(self._dismissed)
 
     @property
     def parked(self) -> bool:
@@ -328,12 +334,13 @@ class Registry:
 
     def open(self, opening: Opening, /) -> Generator[int, None, Session]:
         """Yield the client's position in the queue now and then; return its session at its turn."""
+        began = self._clock()
         ticket = self.places.enter()
         if ticket is None:
             raise SessionBusy("too many clients wait already", code="sessions_exhausted")
         try:
             if not ticket.wait(HANDOVER_SECONDS):
-                yield from self._wait_in_line(ticket, opening)
+                yield from self._wait_in_line(ticket, opening, began)
             session = Session(self, opening, ticket)
             with self._lock:
                 if self.stopping:
@@ -395,8 +402,7 @@ class Registry:
         with self._lock:
             return together([self._past, *(one.statistics for one in self._sessions.values())])
 
-    def _wait_in_line(self, ticket: Ticket, opening: Opening) -> Generator[int]:
-        began = self._clock()
+    def _wait_in_line(self, ticket: Ticket, opening: Opening, began: float) -> Generator[int]:
         patience = self._patience(opening)
         while not ticket.granted:
             left = began + patience - self._clock()
@@ -425,17 +431,25 @@ class Registry:
 
     def _busy(self, position: int, waited: float) -> SessionBusy:
         line = f"; position {position} in the queue after {waited:.1f} s" if position else ""
+        abandoned = sum(session.abandoned for session in self.all())
         if self.environments.private:
+            stuck = (
+                f"; in {abandoned} of them a call runs that its client gave up on, which "
+                "isolation='process' would have ended"
+                if abandoned
+                else ""
+            )
             return SessionBusy(
-                f"all {self.places.count} sessions of this server are taken{line}",
+                f"all {self.places.count} sessions of this server are taken{stuck}{line}",
                 code="sessions_exhausted",
                 position=position or None,
             )
-        return SessionBusy(
-            "another client is stepping this environment, or a step that a client gave up on "
-            f"is still running{line}",
-            position=position or None,
+        reason = (
+            "a step that a client gave up on is still running in this environment"
+            if abandoned
+            else "another client is stepping this environment"
         )
+        return SessionBusy(f"{reason}{line}", position=position or None)
 
     def _words(self, name: str) -> LastWords | None:
         words = self._last_words.get(name)
