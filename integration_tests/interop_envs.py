@@ -162,6 +162,8 @@ class Trouble(gymnasium.Env[Any, Any]):
 class Counting(gymnasium.Env[Any, Any]):
     """Counts; ends by itself after as many steps as its number says, so lanes end apart."""
 
+    SLEEP, NAP_SECONDS = 7, 0.4
+
     def __init__(self, number: int) -> None:
         self.observation_space = spaces.Box(-100.0, 100.0, (2,), np.float32)
         self.action_space = spaces.Discrete(9)
@@ -176,12 +178,15 @@ class Counting(gymnasium.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         self.steps = 0
         self.base = -1 if seed is None else seed
+        self.base = (options or {}).get("base", self.base)
         return self._observed(), {"base": self.base}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         self.steps += 1
         if action == 8:
             raise RuntimeError(f"lane {self.number} is stuck")
+        if action == self.SLEEP:
+            time.sleep(self.NAP_SECONDS)
         return self._observed(), float(action), self.steps == self.number + 2, False, {}
 
     def render(self) -> Any:

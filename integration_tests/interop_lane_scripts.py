@@ -3,6 +3,7 @@
 # mypy knows the files of this folder under other names than a script beside them does.
 # mypy: disable-error-code="import-not-found"
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from interop_values import Seen, apart, batched, known, outcome, plain, sampled, told, typed
 
 Dial = Callable[..., Any]  # gives either package's client, or a local environment
+PATIENCE_SECONDS = 10.0
 
 
 def play_lanes(dial: Dial, kind: str, steps: int, resets: int) -> Seen:
@@ -90,3 +92,68 @@ def lane_arity(dial: Dial) -> Seen:
     seen.append(plain(np.asarray(env.step(np.array([1, 1, 1]))[1])))
     env.close()
     return seen
+
+
+def lane_options(dial: Dial) -> Seen:
+    """Options, and none, as every lane gets them."""
+    env = dial()
+    seen = [plain(np.asarray(env.reset(options=one)[0])[:, 0]) for one in ({"base": 42}, {}, None)]
+    env.close()
+    return seen
+
+
+def lane_mask(dial: Dial) -> Seen:
+    """Lanes of which some are reset, and go on."""
+    env = dial()
+    env.reset(seed=[10, 20, 30])
+    env.step(np.array([1, 1, 1]))
+    mask = {"reset_mask": np.array([True, False, False])}
+    seen = [outcome(lambda: plain(np.asarray(env.reset(options=mask)[0])[:, 1]))]
+    seen.append(outcome(lambda: plain(np.asarray(env.step(np.array([1, 1, 1]))[0])[:, 1])))
+    env.close()
+    return seen
+
+
+def lane_shutdown(dial: Dial) -> Seen:
+    """A client of several lanes that asks the server to stop."""
+    env = dial()
+    env.reset(seed=[1, 2, 3])
+    seen = outcome(lambda: env.shutdown("the test is over"))
+    env.close()
+    return seen
+
+
+def lane_timeout(dial: Dial) -> Seen:
+    """A step that takes longer than the client waits; then the client again."""
+    env = dial(request_timeout_seconds=0.15)
+    env.reset(seed=[1, 2, 3])
+    seen = [outcome(lambda: env.step(np.array([1, envs.Counting.SLEEP, 1])))]
+    end = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        found = outcome(lambda: plain(np.asarray(env.reset(seed=[7, 8, 9])[0])))
+        if "raised" not in found or time.monotonic() > end:
+            break
+    env.close()
+    return [*seen, found]
+
+
+def lane_too_early(dial: Dial) -> Seen:
+    """A step without episodes; then a reset."""
+    env = dial()
+    seen = [
+        outcome(lambda: plain(np.asarray(env.step(np.array([1, 1, 1]))[1]))),
+        outcome(lambda: plain(np.asarray(env.reset(seed=[7, 8, 9])[0]))),
+    ]
+    env.close()
+    return seen
+
+
+def warnings(dial: Dial, lanes: int) -> Seen:
+    """What an info says of an action, and an observation, beyond their bounds; 0: no lanes."""
+    env = dial()
+    env.reset()
+    action = np.full((lanes, 2, 3) if lanes else (2, 3), 0.0, np.float32)
+    action[(0, 0, 0)[: action.ndim]] = 5.0
+    info: Any = env.step(action)[4]
+    env.close()
+    return outcome(lambda: plain(info))

@@ -33,6 +33,8 @@ def made(kind: str, arrangement: str) -> Any:
     mode = gymnasium.vector.AutoresetMode.NEXT_STEP
     if arrangement == "vector, no autoreset":
         mode = gymnasium.vector.AutoresetMode.DISABLED
+    if arrangement == "vector, same step":
+        mode = gymnasium.vector.AutoresetMode.SAME_STEP
     return gymnasium.vector.SyncVectorEnv(lanes, autoreset_mode=mode)
 
 
@@ -81,6 +83,12 @@ SCRIPTS: Mapping[str, Callable[..., Seen]] = {
         of_lanes.lane_frames,
         of_lanes.lane_failure,
         of_lanes.lane_arity,
+        of_lanes.lane_options,
+        of_lanes.lane_mask,
+        of_lanes.lane_shutdown,
+        of_lanes.lane_timeout,
+        of_lanes.lane_too_early,
+        of_lanes.warnings,
         of_one.zero_based,
         of_one.contract,
         of_one.infos,

@@ -43,8 +43,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 def reason_against(kind: str, arrangement: str, our_server: bool) -> str | None:
     if kind == "Tuple" and arrangement != LANES and not our_server:
-        # "expected 3 batched values, got 2": it takes the tuple for a value of each lane.
-        return f"{BY_SERVER}: takes a batched tuple for a value of each lane"
+        return f"{BY_SERVER}; seen here: 'expected 3 batched values, got 2' for a batched tuple"
     return REFUSED.get((kind, our_server))
 
 
@@ -179,7 +178,7 @@ def test_the_published_loop_drives_our_lanes(
 
     records = between(there, here, kind=kind, arrangement=arrangement)
     if not our_server:
-        cell(row, "refused: our run drives single environments")
+        cell(row, "not built yet: our run drives single environments and says so")
         assert "serves 3 environments at once" in records["text"]
     elif arrangement == LANES:
         cell(row)
