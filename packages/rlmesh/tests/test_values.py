@@ -98,3 +98,15 @@ def test_scalars_and_nothing_are_tensors(shape: list[int]) -> None:
 def test_what_is_no_tensor_is_an_error(buffer: object, shape: list[int], dtype: str) -> None:
     with pytest.raises(InvalidValueError):
         Tensor(buffer, shape, dtype)
+
+
+def test_a_negative_dimension_is_an_overflow_as_well() -> None:
+    with pytest.raises(OverflowError, match="shape") as caught:
+        Tensor(b"", [-1], "int8")
+    assert isinstance(caught.value, InvalidValueError)
+
+
+def test_any_byte_but_zero_is_true() -> None:
+    tensor = Tensor(b"\x02\x00", [2], "bool")
+    assert bytes(tensor.buffer) == b"\x01\x00"
+    assert tensor == Tensor(b"\x01\x00", [2], "bool")

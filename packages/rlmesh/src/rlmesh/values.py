@@ -35,6 +35,12 @@ DTYPES: Final = {
 """The element types that leaves can have, little-endian as they travel."""
 
 
+class NegativeDimension(InvalidValueError, OverflowError):
+    """A shape that no tensor can have."""
+
+    default_code = "negative_dimension"
+
+
 class NotAnArray(InvalidValueError, TypeError):
     """What should be converted is no array, or none of the library that is spoken here."""
 
@@ -68,10 +74,13 @@ class Tensor:
             raise InvalidValueError(f"{dtype!r} is not the type of a tensor; it can be {names}")
         dims = tuple(int(dim) for dim in shape)
         if any(dim < 0 for dim in dims):
-            raise InvalidValueError(f"a tensor cannot have the shape {list(dims)}")
+            raise NegativeDimension(f"a tensor cannot have the shape {list(dims)}")
         content = _bytes_of(buffer)
         try:
-            self._array = np.frombuffer(content, element).reshape(dims)
+            array = np.frombuffer(content, element).reshape(dims)
+            # As everywhere on the wire, any byte but zero is true; numpy counts on a one.
+            self._array = array.view(np.uint8) != 0 if dtype == "bool" else array
+            self._array.flags.writeable = False
         except ValueError as error:
             raise InvalidValueError(
                 f"{len(content)} bytes do not fill a tensor of shape {list(dims)} and type {dtype}"

@@ -325,3 +325,15 @@ def test_a_missing_attribute_points_to_gymnasiums_space() -> None:
     with pytest.raises(AttributeError, match=r"'is_np_flattenable'.*to_gymnasium_space\(\)"):
         _ = cast("Any", Box(-1, 1, (2,))).is_np_flattenable
     assert not hasattr(Discrete(2), "nvec")
+
+
+@pytest.mark.parametrize("seed", [-1, 2**64])
+def test_a_seed_out_of_range_is_an_overflow_as_well(seed: int) -> None:
+    with pytest.raises(OverflowError, match=f"{seed} is not a seed"):
+        Discrete(3).seed(seed)
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5, True])
+def test_a_seed_that_is_no_integer_is_a_configuration_error(seed: Any) -> None:
+    with pytest.raises(ConfigurationError, match="is not a seed"):
+        Discrete(3).seed(seed)

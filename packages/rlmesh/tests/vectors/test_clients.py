@@ -134,8 +134,9 @@ def test_plain_values_are_tensors_and_python(wanderer: Any, serve: Serve) -> Non
         assert info["episode_ids"] == list(env.episode_ids)
         assert env.action_space.contains(env.action_space.sample())
         _, rewards, terminated, _, info = env.step(env.action_space.sample())
-        assert (rewards.dtype, rewards.shape) == ("float64", [2])
-        assert terminated.dtype == "bool"
+        assert type(rewards) is type(terminated) is np.ndarray
+        assert (rewards.dtype, rewards.shape) == (np.float64, (2,))
+        assert terminated.dtype == np.bool_
         assert info["completed_episodes"] == 0
         assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
         frame = env.render(env_index=1)

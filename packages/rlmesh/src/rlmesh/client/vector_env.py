@@ -100,8 +100,9 @@ class RemoteVectorEnv(VectorHandle):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, Info]:  # Any: batched values
         """Step all lanes: observations, rewards, terminated, truncated, infos.
 
-        Rewards (float64) and flags are tensors with an element for each lane. The infos are laid
-        out in columns: `key` has a place for each lane and `_key` says which lanes gave it.
+        Rewards (float64) and flags (bool) are NumPy arrays with an element for each lane. The infos
+        are laid out in columns: `key` has a place for each lane and `_key` says which lanes gave
+        it.
 
         Args:
             actions: a batched tree, or one action for each lane in a list, tuple or array.
@@ -116,8 +117,7 @@ class RemoteVectorEnv(VectorHandle):
         observations, rewards, terminated, truncated, info = self._lanes.step(actions)
         info.setdefault("episode_ids", list(self.episode_ids))
         info.setdefault("completed_episodes", self._lanes.completed)
-        own = self._backend.owned
-        return observations, own(rewards), own(terminated), own(truncated), info
+        return observations, rewards, terminated, truncated, info
 
     def render(self, *, env_index: int | None = None) -> Any:  # Any: a tensor, or a tuple of them
         """Return each lane's frame, or that of one lane; None stands for a lane without a frame.

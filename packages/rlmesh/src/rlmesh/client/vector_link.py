@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, Final, SupportsIndex, cast
 
 import numpy as np
@@ -24,13 +24,14 @@ from rlmesh.protocol.identifiers import time_ordered_id
 from rlmesh.protocol.lane_infos import FINAL_OBS, in_columns, restored, rows_of
 from rlmesh.protocol.messages import Leaves
 from rlmesh.specs import AutoresetMode
-from rlmesh.values import Array
+from rlmesh.values import Array, Tensor
 
 RESET_MASK: Final = "reset_mask"
 MASK: Final = f"_{FINAL_OBS}"
 SET: Final = b"\1"
 FLAGS: Final = b"\0" + SET * 255
 """What any byte of a mask means."""
+_AS_THEY_ARE: Final = (np.ndarray, list, tuple, Tensor, str, bytes, Mapping, Set)
 
 Seeds = SupportsIndex | Sequence[SupportsIndex | None] | NDArray[np.integer[Any]] | None
 Options = Mapping[str, Any]  # Any: whatever the environment takes
@@ -98,6 +99,8 @@ class VectorLink:
             Error: as `EnvLink.ask_step`.
         """
         self.link.require_running()
+        if not isinstance(actions, _AS_THEY_ARE) and not hasattr(actions, "__array__"):
+            actions = _listed(actions)
         self.link.last_action = actions
         lanes = self.lanes
         try:
@@ -235,6 +238,12 @@ class VectorLink:
                 except InvalidValueError:
                     return each  # an info may hold under this name what it likes
         return typed
+
+
+def _listed(actions: Any) -> Any:
+    """Return the items of what can only be gone through, such as a generator, as a list."""
+    given: object = actions
+    return list(cast("Any", given)) if isinstance(given, Iterable) else actions
 
 
 def _flags(mask: bytes) -> Flags:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
 from typing import Any, Final, NoReturn, Protocol, cast
 
@@ -168,6 +168,9 @@ class _ArrayColumn:
             value = value.__array__()
         elif type(value) is np.ndarray and value.dtype == object:
             value = value.tolist()
+        elif isinstance(value, Mapping):
+            mapping: object = cast("object", value)
+            raise invalid(self._path, f"must be {lanes} lanes, not the mapping {shown(mapping)}")
         try:
             given = len(value)
         except TypeError as error:

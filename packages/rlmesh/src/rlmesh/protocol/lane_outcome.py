@@ -68,7 +68,11 @@ def checked_lanes(answer: Any, lanes: int) -> GivenLanes:  # Any: what the envir
 
 def _numbers(values: object, lanes: int) -> NDArray[np.float64]:
     own = type(values) is np.ndarray
-    array: NDArray[np.float64] = np.asarray(values if own else host(values), np.float64)
+    given: Array = np.asarray(values if own else host(values))
+    # An array of objects may hold numbers; texts would be read as such.
+    if given.dtype.kind not in "biufO":
+        raise TypeError(f"rewards are {given.dtype}, not numbers")
+    array: NDArray[np.float64] = given.astype(np.float64, copy=False)
     if array.shape != (lanes,):
         raise TypeError(f"rewards has the shape {array.shape}, not {(lanes,)}")
     return array

@@ -92,6 +92,8 @@ def _older(answer: Any) -> Given:  # Any: what the user's environment returned
 def _number(value: Any) -> float:  # Any: whatever has a float in it, which float() finds out
     if isinstance(value, float | int):
         return float(value)
+    if isinstance(value, str | bytes | bytearray):
+        raise TypeError(f"the reward is the text {shown(value)}")
     found = host(value)
     if isinstance(found, np.ndarray):
         return float(cast("Array", found).item())  # refuses more than one number

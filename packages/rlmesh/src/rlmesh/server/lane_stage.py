@@ -52,6 +52,10 @@ class LaneStage(Stage):
     When one of them raises in a step of all, those before it have been stepped and those after it
     have not.
 
+    A lane whose episode is over goes on being stepped where nothing resets it, as on published
+    servers: their clients step all lanes until the last of them has ended. What its steps give then
+    is the environment's to say.
+
     Args:
         environments: where they come from.
         codecs: of their contract.

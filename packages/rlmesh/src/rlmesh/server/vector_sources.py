@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex, cast
 
 from rlcore import ConfigurationError, EnvironmentException, MissingDependencyError
 
@@ -87,7 +87,10 @@ def many_of(
             f"vectorization_mode is {mode!r} and num_envs is not given",
             hint="Say how many environments there should be.",
         )
-    if num_envs is not None and num_envs < 1:
+    given: object = num_envs
+    if num_envs is not None and (
+        isinstance(given, bool) or not isinstance(given, SupportsIndex) or num_envs < 1
+    ):
         raise ConfigurationError(f"num_envs is {num_envs!r}", hint="Give one or more.")
     autoreset = autoreset_named(autoreset_mode)
     if autoreset is not None and mode == ENTRY_POINT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, SupportsIndex, TypeAlias, cast
 
 import numpy as np
 from rlcore import ConfigurationError, UnsupportedError
@@ -51,6 +51,11 @@ class LaneSet:
         if not envs:
             raise ConfigurationError(
                 "an empty list of environments cannot be served", hint="Give one at least."
+            )
+        if len({id(env) for env in envs}) < len(envs):
+            raise ConfigurationError(
+                "a list has the same environment in several lanes",
+                hint="Make one for each lane.",
             )
         contracts = [_contract_of_lane(env, lane) for lane, env in enumerate(envs)]
         own = contracts[0]
@@ -241,7 +246,12 @@ def resets_by_mask(env: Env) -> bool:
 
 def _count_of(env: object) -> int:
     count: object = getattr(env, "num_envs", 1)
-    return int(cast("int", count))
+    if isinstance(count, bool) or not isinstance(count, SupportsIndex):
+        raise NotAnEnvironment(
+            f"{env!r} is not an environment: its num_envs is {count!r}",
+            hint="It is how many environments a step steps, a whole number.",
+        )
+    return int(count)
 
 
 def _require_methods(env: object) -> None:

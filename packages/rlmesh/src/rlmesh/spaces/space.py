@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import secrets
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeAlias
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeAlias
 import numpy as np
 from rlcore import ConfigurationError, InvalidValueError, UnsupportedError
 
+from rlmesh.spaces.coerce import shown
 from rlmesh.values import NATIVE, Backend
 
 if TYPE_CHECKING:
@@ -19,6 +21,10 @@ class UnsupportedSpaceError(UnsupportedError, TypeError):
     """A space of a kind that this protocol has no words for."""
 
     default_code = "unsupported_space"
+
+
+class SeedRangeError(ConfigurationError, OverflowError):
+    """A seed that is no unsigned 64-bit integer."""
 
 
 class Space(ABC):
@@ -98,12 +104,20 @@ class Space(ABC):
             The seed, which gives the same samples again.
 
         Raises:
-            ConfigurationError: the seed is no unsigned 64-bit integer.
+            ConfigurationError: the seed is no integer, or not an unsigned 64-bit one, which is an
+                OverflowError as well.
         """
         if seed is None:
             seed = secrets.randbits(64)
+        what = f"{shown(seed)} is not a seed: seeds are unsigned 64-bit integers"
+        if isinstance(seed, bool):
+            raise ConfigurationError(what)
+        try:
+            seed = operator.index(seed)
+        except TypeError as error:
+            raise ConfigurationError(what) from error
         if not 0 <= seed < 2**64:
-            raise ConfigurationError(f"{seed!r} is not a seed: seeds are unsigned 64-bit integers")
+            raise SeedRangeError(what)
         object.__setattr__(self, "_generator", np.random.default_rng(seed))
         return seed
 
