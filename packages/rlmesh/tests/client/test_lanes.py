@@ -134,9 +134,9 @@ def test_a_server_can_do_without_lanes(serve: Serve, scripted: Any) -> None:
     with RemoteEnv(server) as env:
         env.reset()
         assert way_of(env) == "grpc"
-    env = RemoteEnv(server, lane="tcp")
-    with env, pytest.raises(UnsupportedError, match="offers no lane 'tcp'"):
-        env.reset()
+    for lane in ("tcp", "local"):
+        with pytest.raises(UnsupportedError, match=f"offers no lane '{lane}'"):
+            RemoteEnv(server, lane=lane)
 
 
 def test_the_second_port_can_be_named(serve: Serve, scripted: Any) -> None:

@@ -54,6 +54,7 @@ def test_a_token_that_no_header_can_carry_is_refused_without_telling_it(text: st
         {"wait_for_server_seconds": None},
         {"wait_for_server_seconds": 1j},
         {"on_queue_position": 5},
+        {"tls": ""},
         {"reconnect": "no"},
         {"strict_dtypes": 1},
         {"queue_timeout_seconds": True},

@@ -8,6 +8,7 @@ from rlcore import (
     UnsupportedError,
 )
 from rlmesh.protocol.faults import (
+    MESSAGE_LIMIT,
     TRACEBACK_LIMIT,
     Fault,
     FaultCode,
@@ -24,6 +25,12 @@ def raised(text: str) -> Exception:
         raise ZeroDivisionError(text)
     except ZeroDivisionError as error:
         return error
+
+
+def test_a_message_without_end_is_cut_off() -> None:
+    fault = environment_fault("step", raised("x" * 1_000_000))
+    assert len(fault.message) < MESSAGE_LIMIT + 100
+    assert fault.message.endswith("x… (cut off)")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def reset(env: Any, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("lane", "kilobytes"), [("local", 200), ("grpc", 300)])
+@pytest.mark.parametrize(("lane", "kilobytes"), [("local", 200), ("tcp", 200), ("grpc", 300)])
 def test_512_sessions_on_one_server_are_all_served(
     lane: Any, kilobytes: int, record_property: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -148,6 +148,10 @@ def test_a_socket_path_that_no_system_takes_is_refused() -> None:
     [
         ("127.0.0.1:1", False),
         ("[::1]:1", False),
+        ("127.1:1", False),
+        ("[::ffff:127.0.0.1]:1", False),
+        ("[::ffff:10.0.0.1]:1", True),
+        ("10.1:1", True),
         ("unix:///tmp/a", False),
         ("0.0.0.0:1", True),
         ("[::]:1", True),

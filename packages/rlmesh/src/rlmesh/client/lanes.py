@@ -16,7 +16,7 @@ from rlmesh.codec import NUMPY, compile_codec
 from rlmesh.protocol.offers import LaneOffer, read_offer
 from rlmesh.protocol.opening import Opening
 from rlmesh.specs import EnvContract
-from rlmesh.transport.addresses import Address, UnixAddress
+from rlmesh.transport.addresses import Address, TcpAddress, UnixAddress
 from rlmesh.transport.connection import Connection
 from rlmesh.transport.frame_dial import LaneName, Unreached, reach
 from rlmesh.transport.frame_lane import FrameLane
@@ -96,7 +96,35 @@ def open_lane(
         if failure is not None and offer is not None and not comes_back:
             _warn(connection.address, offer, failure)
         return connection.join(timeout=timeout, opening=opening, told=told)
-    raise _unavailable(wanted, connection, failure)
+    require_offered(dialled)
+    raise ServerUnreachable(
+        f"the lane {wanted!r} of {connection.address} cannot be reached: {failure}",
+        address=str(connection.address),
+        hint="Use lane='auto' to take what there is.",
+    )
+
+
+def require_offered(dialled: Dialled) -> None:
+    """Do nothing where the one way that is wanted is offered, or any will do.
+
+    Raises:
+        UnsupportedError: it is not.
+    """
+    wanted, peer = dialled.lane, dialled.welcome.peer
+    if wanted not in ("local", "tcp"):
+        return
+    offer = None if peer is None else read_offer(peer.extra)
+    address = dialled.connection.address
+    if offer is not None and (
+        (offer.path or offer.beside)
+        if wanted == "local"
+        else offer.port and isinstance(address, TcpAddress)
+    ):
+        return
+    raise UnsupportedError(
+        f"the server at {address} offers no lane {wanted!r}",
+        hint="Use lane='auto' to take what there is.",
+    )
 
 
 def usual_bytes(contract: EnvContract) -> int:
@@ -156,17 +184,4 @@ def _warn(dialled: Address, offer: LaneOffer, failure: Unreached) -> None:
         address,
         failure,
         advice,
-    )
-
-
-def _unavailable(wanted: str, connection: Connection, failure: Unreached | None) -> Exception:
-    hint = "Use lane='auto' to take what there is."
-    if failure is None:
-        return UnsupportedError(
-            f"the server at {connection.address} offers no lane {wanted!r}", hint=hint
-        )
-    return ServerUnreachable(
-        f"the lane {wanted!r} of {connection.address} cannot be reached: {failure}",
-        address=str(connection.address),
-        hint=hint,
     )

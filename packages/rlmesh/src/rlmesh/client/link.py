@@ -21,11 +21,13 @@ from rlcore import (
     RLMeshException,
     SessionBusy,
     SessionClosed,
+    UnsupportedError,
 )
 from rlcore.log import logger
 
 from rlmesh.client.arguments import checked_seconds
 from rlmesh.client.dialling import Destination, dial
+from rlmesh.client.lanes import require_offered
 from rlmesh.client.reconnect import Patience, Wires
 from rlmesh.client.reset_options import ResetOptions, check_options
 from rlmesh.client.strict_dtypes import strictly
@@ -66,6 +68,11 @@ class EnvLink:
         strict_dtypes: bool = False,
     ) -> None:
         dialled = dial(destination)
+        try:
+            require_offered(dialled)
+        except UnsupportedError:
+            dialled.connection.close()
+            raise
         self.episode_id = ""
         # As it was given, for an error that tells of it.
         self.last_action: object = None
@@ -368,6 +375,8 @@ class EnvLink:
             self.wires.has_ended()
         else:
             self._lost = True
+            if not self.wires.patience.reconnects:
+                error.hint = "Make a new client: this one was told not to open another session."
             # It may still be in the environment: it ends there once that returns.
             self.wires.let_go()
         return error

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import re
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,6 +21,10 @@ _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>.*)", re.D
 _FORMS = "Write tcp://HOST:PORT, HOST:PORT or unix:///PATH."
 
 Transport = Literal["tcp", "unix"]
+
+
+# How the system takes numbers too: 127.1, 0x7f000001.
+_SHORT_IPV4 = re.compile(r"[0-9A-Fa-fxX.]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +47,10 @@ class TcpAddress:
         """Whether other machines may reach it."""
         if self.host == "localhost":
             return False
-        try:
-            return not ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return True
+        found = _number_of(self.host)
+        if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
+            found = found.ipv4_mapped
+        return found is None or not found.is_loopback
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,3 +212,12 @@ def _unix(path: str, text: str) -> UnixAddress:
             hint="Use a shorter folder.",
         )
     return UnixAddress(absolute)
+
+
+def _number_of(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host)
+    if _SHORT_IPV4.fullmatch(host):
+        with contextlib.suppress(OSError):
+            return ipaddress.IPv4Address(socket.inet_aton(host))
+    return None

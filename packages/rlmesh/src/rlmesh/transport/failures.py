@@ -135,7 +135,7 @@ def _unavailable(where: str, address: str, details: str, *, joined: bool) -> Err
             f"{where}: the connection was lost: {details}",
             address=address,
             code=_loss(details),
-            hint="Is the server still running? reset() dials it again, unless reconnect=False.",
+            hint="Is the server still running? reset() dials it again.",
         )
     return ServerUnreachable(
         f"{where}: nothing answers there: {details}",

@@ -275,6 +275,10 @@ def client_tls(given: object) -> ClientTls | None:
         return given
     if given is True or given == SYSTEM:
         return ClientTls.from_files()
+    if given == "":
+        raise ConfigurationError(
+            'tls="" says nothing about whom to trust', hint="Give False for no TLS."
+        )
     if given == AUTO:
         raise ConfigurationError(
             'tls="auto" is for servers', hint="Give the fingerprint that the server prints."
