@@ -43,3 +43,12 @@ def test_importing_a_package_takes_less_than_its_budget(package: str) -> None:
     best = min(float(python(code)) for _ in range(5))
 
     assert best < BUDGET
+
+
+def test_a_server_loads_only_what_a_server_of_one_environment_needs() -> None:
+    loaded = python("import sys, rlmesh.server.env_server; print(*sys.modules)").split()
+
+    rooms = {
+        f"rlmesh.server.{room}" for room in ("isolation", "vector_stage", "lane_stage", "metrics")
+    }
+    assert not {*rooms, "rlcore.settings", "gymnasium", "wsgiref"} & set(loaded)

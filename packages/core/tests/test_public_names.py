@@ -125,4 +125,12 @@ def test_importing_rlcore_loads_nothing_that_only_some_callers_need() -> None:
     ).stdout.split()
 
     assert "rlcore" in loaded
-    assert not {"asyncio", "importlib.metadata", "random", "logging", "socket"} & set(loaded)
+    assert not {
+        "asyncio",
+        "importlib.metadata",
+        "random",
+        "logging",
+        "socket",
+        "tomllib",
+        "pathlib",
+    } & set(loaded)

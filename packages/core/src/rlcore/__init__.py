@@ -1,5 +1,8 @@
 """What the control plane and the data plane share. This list is what is public."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from rlcore.backoff import Backoff
 from rlcore.boundary import boundary
 from rlcore.credentials import ANONYMOUS, Anonymous, ApiKey, Bearer, Credential
@@ -67,7 +70,6 @@ from rlcore.platform_errors import (
 )
 from rlcore.resolvers import Resolver, register, resolve, schemes, unregister
 from rlcore.secret import Secret
-from rlcore.settings import ClientSettings, resolve_client_settings
 from rlcore.status import error_from_http, http_from_error
 from rlcore.tokens import Claims, mint_token, verify_token
 from rlcore.wire_status import (
@@ -76,6 +78,9 @@ from rlcore.wire_status import (
     error_from_grpc,
     grpc_code_for,
 )
+
+if TYPE_CHECKING:
+    from rlcore.settings import ClientSettings, resolve_client_settings
 
 __all__ = [
     "ANONYMOUS",
@@ -158,3 +163,19 @@ __all__ = [
     "unregister",
     "verify_token",
 ]
+
+_SETTINGS = ("ClientSettings", "resolve_client_settings")
+
+
+if not TYPE_CHECKING:
+    # Only clients of the control plane have settings; servers and clients of environments start
+    # sooner without what reads them.
+    def __getattr__(name: str) -> object:
+        if name not in _SETTINGS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module("rlcore.settings"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_SETTINGS})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +75,8 @@ def load_profile(path: Path, name: str | None) -> Profile | None:
 
 
 def _read(path: Path) -> dict[str, object] | None:
+    import tomllib  # most processes read no file
+
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

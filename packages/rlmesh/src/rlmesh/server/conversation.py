@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Container, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from rlcore import EnvironmentException
 from rlcore.log import logger
@@ -25,16 +25,13 @@ from rlmesh.protocol.messages import (
     Timing,
 )
 from rlmesh.server.codecs import Codecs
-from rlmesh.server.isolation import Isolated
-from rlmesh.server.lane_stage import LaneStage
 from rlmesh.server.one_env import OneEnv
-from rlmesh.server.process_stage import ProcessStage
 from rlmesh.server.stage import Failed, Stage, now
 from rlmesh.server.validation import Validation
-from rlmesh.server.vector_stage import VectorStage
 
 if TYPE_CHECKING:
     from rlmesh.server.environments import Environments
+    from rlmesh.server.isolation import Isolated
 
 log = logger("rlmesh", "server")
 # Made once: a union is built anew each time it is written in an expression.
@@ -164,12 +161,19 @@ class Conversation:
 
 def stage_of(environments: Environments, codecs: Codecs, capabilities: Container[str]) -> Stage:
     """Return what drives a session's environments, for a client that has announced this."""
-    if isinstance(environments, Isolated):
-        return ProcessStage(environments, capabilities)
+    # Most servers need none of these rooms, and start sooner without them.
+    if environments.apart:
+        from rlmesh.server.process_stage import ProcessStage
+
+        return ProcessStage(cast("Isolated", environments), capabilities)
     match environments.sort:
         case "lanes":
+            from rlmesh.server.lane_stage import LaneStage
+
             return LaneStage(environments, codecs, columns=VECTORS in capabilities)
         case "vector":
+            from rlmesh.server.vector_stage import VectorStage
+
             return VectorStage(environments, codecs)
         case "one":
             return OneEnv(environments, codecs)

@@ -19,12 +19,9 @@ from rlcore.log import logger
 
 from rlmesh.server.environments import Environments, environments_of
 from rlmesh.server.framework import action_backend
-from rlmesh.server.isolation import Isolated
-from rlmesh.server.main_script import require_first_run
 from rlmesh.server.option_checks import require_port
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.protection import TlsOption, access_for, require_protection, tls_for
-from rlmesh.server.recipes import Recipe
 from rlmesh.server.service import EnvService
 from rlmesh.server.vector_sources import many_of, several
 from rlmesh.specs import EnvContract
@@ -128,6 +125,11 @@ class EnvServer:
         backend = action_backend(framework, device)
         self._environments: Environments
         if self._options.isolation == "process":
+            # Few servers start processes; the others need not load what does.
+            from rlmesh.server.isolation import Isolated
+            from rlmesh.server.main_script import require_first_run
+            from rlmesh.server.recipes import Recipe
+
             require_first_run()
             self._environments = Isolated(
                 Recipe(env, many, framework, device),

@@ -18,11 +18,20 @@ SEVERAL: tuple[type, ...] = (list, tuple, LaneSet)
 
 
 class Environments(Protocol):
-    """Gives environments to sessions and takes them back."""
+    """Gives environments to sessions and takes them back.
+
+    Attributes:
+        contract: what each of them promises.
+        sort: what they are.
+        private: whether a session gets one of its own.
+        apart: whether that one lives in a process of its own.
+        backend: what makes the arrays of the actions.
+    """
 
     contract: EnvContract
     sort: Sort
     private: bool
+    apart: bool
     backend: Backend
 
     def take(self) -> Env:
@@ -42,6 +51,7 @@ class TheOne:
     """One environment that sessions use one after another."""
 
     private = False
+    apart = False
     backend: Backend = NUMPY
 
     def __init__(self, env: Env, *, close_at_end: bool) -> None:
@@ -73,6 +83,7 @@ class OneEach:
     """
 
     private = True
+    apart = False
     backend: Backend = NUMPY
 
     def __init__(self, factory: Callable[[], object]) -> None:

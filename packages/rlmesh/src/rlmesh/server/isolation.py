@@ -222,6 +222,7 @@ class Isolated:
     """
 
     private = True
+    apart = True
 
     def __init__(self, recipe: Recipe, *, start_seconds: float, close_seconds: float) -> None:
         self._recipe = recipe
