@@ -15,7 +15,7 @@ import pytest
 from rlcore import ConfigurationError
 from rlcore.command_line import Misuse
 from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
-from rlmesh.serve import make_parser, read_command
+from rlmesh.server.command import make_parser, read_command
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.sources import load_factory
