@@ -26,6 +26,7 @@ class Made:
     """One environment, made for one session; see `Environments`."""
 
     private = True
+    apart = False
 
     def __init__(self, env: Env, backend: Backend) -> None:
         self.env = env
