@@ -135,8 +135,20 @@ def test_the_autoreset_mode_is_in_the_metadata(mode: object, known: AutoresetMod
 
 @pytest.mark.parametrize("mode", ["SameStep", None, "sometimes", 3])
 def test_another_autoreset_mode_cannot_be_served(mode: object) -> None:
-    with pytest.raises(ConfigurationError, match="autoreset"):
+    with pytest.raises(ConfigurationError, match="autoreset") as caught:
         contract_of(environment(metadata={"autoreset_mode": mode}))
+    assert caught.value.hint == "Declare next-step autoreset, or none."
+
+
+def test_lanes_may_reset_within_a_step_as_the_hint_says() -> None:
+    lanes = environment(
+        metadata={"autoreset_mode": "some day"},
+        num_envs=2,
+        single_observation_space=gym.Discrete(2),
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        contract_of(lanes)
+    assert caught.value.hint == "Declare next-step or same-step autoreset, or none."
 
 
 class Odd(gymnasium.Space[Any]):  # Any: it has no values

@@ -169,7 +169,7 @@ def _autoreset_mode(metadata: Mapping[str, object], *, many: bool) -> AutoresetM
         case _:
             raise ConfigurationError(
                 f"the metadata names the autoreset mode {mode!r}, which cannot be served",
-                hint=f"Declare next-step{', same-step' if many else ''} autoreset, or none.",
+                hint=f"Declare next-step{' or same-step' if many else ''} autoreset, or none.",
             )
 
 

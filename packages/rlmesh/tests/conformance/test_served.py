@@ -145,10 +145,12 @@ def test_a_served_environment_that_raises_fails_plays_with_its_own_words(quick: 
 
 def test_a_served_environment_that_ends_its_process_is_told_so(quick: Quick) -> None:
     with EnvServer(Ends, options=ServeOptions(isolation="process")) as server:
-        report = quick(server.address, only=["plays"])
+        report = quick(server.address, only=["plays", "reward", "seed_honoured"])
 
     assert "exit code 3" in report["plays"].seen
     assert report["plays"].fix.startswith("Its process ended")
+    assert report["reward"].verdict is Verdict.SKIPPED, "no reward was seen"
+    assert report["seed_honoured"].verdict is Verdict.SKIPPED, "no step was seen"
 
 
 def test_what_the_wire_hides_is_skipped(quick: Quick) -> None:

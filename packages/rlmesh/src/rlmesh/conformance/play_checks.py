@@ -11,6 +11,7 @@ from rlmesh.conformance.recording import Recording
 from rlmesh.conformance.verdicts import Finding, failed, noted, passed, skipped
 from rlmesh.protocol.faults import FaultCode
 
+_OF_STEPS: Final = {"action_kept", "flags", "observation_kept", "reward"}
 # What servers say of what came back from an environment.
 _REFUSED: Final = {
     "step returned a reward that is no finite number": "reward",
@@ -158,6 +159,8 @@ def _judged(evidence: Evidence, check: str, fix: str, good: str) -> Finding:
             return failed(fault.text, fix, fault.place)
         if recording.raised is not None and _judge(recording) == check:
             return failed(recording.raised.text, fix, recording.raised.place)
+    if check in _OF_STEPS and not any(recording.steps for recording in _recordings(evidence)):
+        return skipped("no step was taken; see plays")
     if not _moments_of(evidence) and check != "answers":
         return skipped("nothing came back that could be judged; see plays and answers")
     return passed(good)

@@ -23,6 +23,8 @@ def seed_honoured(evidence: Evidence) -> Finding:
     where = "two instances, one after the other"
     if apart is not None:
         return failed(f"in {where}, {apart.text}", SEEDING, apart.place)
+    if not mine.steps:
+        return skipped("no step was taken; see plays")
     return passed(f"{where}, gave the same {mine.steps} steps")
 
 
