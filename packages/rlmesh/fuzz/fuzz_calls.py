@@ -5,234 +5,25 @@ from __future__ import annotations
 import itertools
 import queue
 import random
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Protocol
+from contextlib import suppress
 
 import grpc
+from fuzz_channel import (
+    GRPC_ITSELF,
+    SERVICE,
+    Code,
+    Joined,
+    ask,
+    converse,
+    dialled,
+    join,
+    outcome_of,
+)
+from fuzz_messages import deep_options, hello, requests, sized
 from fuzz_table import PATIENCE_SECONDS, Attack, Target, TurnedAway, Unclean, damaged, some_bytes
 from rlmesh.transport.methods import HANDSHAKE, INSPECT, LEAVE, SHUTDOWN
-from rlmesh.wire.core.v1 import core_pb2
 from rlmesh.wire.env.v1 import env_pb2
 from rlmesh.wire.spaces.v1 import spaces_pb2
-
-SERVICE = "/rlmesh.env.v1.EnvService/"
-Metadata = Sequence[tuple[str, str | bytes]]
-Channel = grpc.Channel
-Code = grpc.StatusCode
-
-# How a server says no. UNKNOWN is what gRPC makes of an exception that nobody caught.
-CLEAN = {
-    Code.ALREADY_EXISTS,
-    Code.FAILED_PRECONDITION,
-    Code.INVALID_ARGUMENT,
-    Code.NOT_FOUND,
-    Code.PERMISSION_DENIED,
-    Code.RESOURCE_EXHAUSTED,
-    Code.UNAUTHENTICATED,
-    Code.UNIMPLEMENTED,
-}
-# What gRPC itself answers to headers and encodings that it does not take.
-GRPC_ITSELF = {Code.INTERNAL, Code.UNAVAILABLE, Code.CANCELLED}
-
-
-@contextmanager
-def dialled(target: Target) -> Generator[Channel]:
-    """Open a channel, with TLS where the server has it."""
-    options: list[tuple[str, int | str]] = [
-        ("grpc.use_local_subchannel_pool", 1),
-        ("grpc.max_send_message_length", -1),
-        ("grpc.max_receive_message_length", -1),
-    ]
-    trust, place = target.trust(), f"{target.host}:{target.port}"
-    if trust is None:
-        channel = grpc.insecure_channel(place, options=options)
-    else:
-        options.append(("grpc.ssl_target_name_override", trust.server_name or ""))
-        channel = grpc.secure_channel(place, trust.grpc_credentials(), options=options)
-    try:
-        yield channel
-    finally:
-        channel.close()
-
-
-def outcome_of(error: grpc.RpcError, *, also: set[grpc.StatusCode] | None = None) -> str:
-    """Return a refusal's name.
-
-    Raises:
-        TurnedAway: gRPC had more calls waiting than it takes.
-        Unclean: it is none that a server of good manners gives.
-    """
-    code: grpc.StatusCode = error.code()
-    details: str = error.details() or ""
-    if code is Code.CANCELLED and code not in (also or set()):
-        raise TurnedAway(details)
-    if code not in CLEAN and code not in (also or set()):
-        raise Unclean(f"{code.name}: {details[:200]}")
-    if "Traceback" in details or "Exception" in details:
-        raise Unclean(f"{code.name} shows what is inside: {details[:200]}")
-    return code.name
-
-
-def ask(
-    channel: Channel,
-    method: str,
-    data: bytes,
-    *,
-    metadata: Metadata = (),
-    also: set[grpc.StatusCode] | None = None,
-    compression: grpc.Compression | None = None,
-) -> tuple[str, bytes]:
-    """Make one call and return how it ended, with the reply."""
-    call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(method)
-    try:
-        reply = call(
-            data, timeout=PATIENCE_SECONDS, metadata=tuple(metadata), compression=compression
-        )
-    except grpc.RpcError as error:
-        return outcome_of(error, also=also), b""
-    return "answered", reply
-
-
-def hello(generation: str = "rlmesh-wire-v1", edition: str = "2026.06") -> bytes:
-    """Return a handshake."""
-    base = core_pb2.HandshakeRequest(
-        protocol_generation=generation, supported_workflow_editions=[edition]
-    )
-    return env_pb2.HandshakeRequest(base=base).SerializeToString()
-
-
-def requests(chance: random.Random) -> list[bytes]:
-    """Return requests that are each well formed, in an order of chance, with fields of chance."""
-    return [_request(chance).SerializeToString() for _ in range(chance.randint(1, 12))]
-
-
-def _request(chance: random.Random) -> env_pb2.JoinRequest:
-    message = env_pb2.JoinRequest(request_id=str(chance.randrange(10)))
-    match chance.randrange(6):
-        case 0:
-            message.reset.SetInParent()
-            if chance.random() < 0.5:
-                message.reset.seeds.extend(_numbers(chance, -(2**31), 2**31))
-            if chance.random() < 0.5:
-                message.reset.options.CopyFrom(_meta(chance, 0))
-            message.reset.env_indices.extend(_lanes(chance))
-        case 1:
-            message.step.action.SetInParent()
-            for _ in range(chance.choice((0, 1, 7, 7, 7, 8, 200))):
-                message.step.action.leaves.append(some_bytes(chance, 64))
-            message.step.env_indices.extend(_lanes(chance))
-        case 2:
-            message.render.env_indices.extend(_lanes(chance))
-            message.render.timeout_ms = chance.randrange(2**31)
-        case 3:
-            message.configure.selected_workflow_edition = chance.choice(("2026.06", "1999.01", "ü"))
-        case 4:
-            message.close.reason = "x" * chance.randrange(100)
-        case _:
-            pass  # a request for nothing
-    return message
-
-
-def _numbers(chance: random.Random, low: int, high: int) -> list[int]:
-    return [chance.randrange(low, high) for _ in range(chance.randrange(3))]
-
-
-def _lanes(chance: random.Random) -> list[int]:
-    return [] if chance.random() < 0.7 else _numbers(chance, 0, 5)
-
-
-def _meta(chance: random.Random, depth: int) -> spaces_pb2.MetaMap:
-    message = spaces_pb2.MetaMap()
-    for _ in range(chance.randrange(4)):
-        entry = message.entries[str(chance.randrange(100))]
-        match chance.randrange(5):
-            case 4:
-                entry.tensor.shape.extend(_numbers(chance, -1, 2**40))
-                entry.tensor.data = some_bytes(chance, 100)
-                entry.tensor.ParseFromString(
-                    entry.tensor.SerializeToString() + bytes([8, chance.randrange(16)])
-                )
-            case 0:
-                entry.number = chance.choice((float("nan"), float("inf"), -0.0, 1e308))
-            case 1:
-                entry.data = some_bytes(chance, 1000)
-            case 2 if depth < 20:
-                entry.map.CopyFrom(_meta(chance, depth + 1))
-            case _:
-                entry.integer = chance.choice((2**63 - 1, -(2**63), 0))
-    return message
-
-
-def deep_options(depth: int) -> bytes:
-    """Return a reset whose options are nested deeper than any reader goes."""
-    inner = b""
-    for _ in range(depth):
-        entry = b"\x12" + _sized(b"\x3a" + _sized(inner))
-        inner = b"\x0a" + _sized(entry)
-    return b"\x0a" + _sized(b"\x12" + _sized(inner))
-
-
-def _sized(data: bytes) -> bytes:
-    number, out = len(data), bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*out, number]) + data
-
-
-class Joined(Protocol):
-    """The stream of a session."""
-
-    def __iter__(self) -> Iterator[bytes]:
-        """Read the answers."""
-        ...
-
-    def cancel(self) -> object:
-        """Leave."""
-        ...
-
-    def code(self) -> object:
-        """Wait for the end."""
-        ...
-
-    def initial_metadata(self) -> object:
-        """Wait until the server has taken the call."""
-        ...
-
-
-def join(
-    channel: Channel,
-    messages: Iterator[bytes],
-    *,
-    seconds: float = PATIENCE_SECONDS,
-    metadata: Metadata = (),
-) -> Joined:
-    """Open the stream of a session."""
-    method: grpc.StreamStreamMultiCallable[bytes, bytes] = channel.stream_stream(f"{SERVICE}Join")
-    return method(messages, timeout=seconds, metadata=tuple(metadata))
-
-
-def converse(target: Target, messages: Sequence[bytes], *, metadata: Metadata = ()) -> str:
-    """Join, send all of them at once, and read every answer."""
-    with dialled(target) as channel:
-        call = join(channel, iter(messages), metadata=metadata)
-        answered = 0
-        try:
-            for reply in call:
-                answered += 1
-                _check_reply(reply)
-        except grpc.RpcError as error:
-            return f"{'some answers, then ' if answered else ''}{outcome_of(error)}"
-        return "answered"
-
-
-def _check_reply(data: bytes) -> None:
-    reply = env_pb2.JoinResponse.FromString(data)
-    if reply.WhichOneof("kind") == "error":
-        text = reply.error.message + reply.error.debug_info
-        if "Traceback" in text and "fuzz_world" not in text:
-            raise Unclean(f"a fault shows what is inside the server: {text[-300:]}")
 
 
 def random_handshake(target: Target, chance: random.Random) -> str:
@@ -296,7 +87,7 @@ def oversize_join(target: Target, chance: random.Random) -> str:
 def largest(target: Target, chance: random.Random) -> str:
     """Send as much as is allowed, in one field that nobody knows."""
     size = target.message_limit - 16
-    return converse(target, [b"\xfa\x7f" + _sized(bytes(size - 8))] * 3)
+    return converse(target, [b"\xfa\x7f" + sized(bytes(size - 8))] * 3)
 
 
 def compression_bomb(target: Target, chance: random.Random) -> str:

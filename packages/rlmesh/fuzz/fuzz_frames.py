@@ -11,7 +11,8 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 
-from fuzz_calls import SERVICE, ask, dialled, requests
+from fuzz_channel import SERVICE, ask, dialled
+from fuzz_messages import requests
 from fuzz_table import PATIENCE_SECONDS, Attack, Target, TurnedAway, Unclean, damaged, some_bytes
 from rlmesh.protocol.handshake import greet
 from rlmesh.protocol.offers import LaneOffer, read_offer
