@@ -17,6 +17,8 @@ from rlcore import CallTimeout, EnvironmentException, ServerUnreachable, Session
 from rlmesh.numpy import RemoteEnv
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.options import ServeOptions
+from rlmesh.transport import frame_host
+from rlmesh.transport.pulse import PulsingLane
 
 Serve = Callable[..., Any]  # servers, looked into
 LANES = ("grpc", "tcp", "local")
@@ -350,3 +352,24 @@ def test_a_waiter_that_is_stopped_does_not_keep_the_queue_for_longer_than_the_le
                 next_one.reset()
         finally:
             driver.kill()
+
+
+def test_where_the_system_does_not_tell_of_a_local_client_it_shows_life_itself(
+    serve: Serve, making: Any, eventually: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(_: object) -> None:
+        """Know no process."""
+
+    monkeypatch.setattr(frame_host, "client_process", unknown)
+    made = making()
+    server = serve(made, options=ServeOptions(lease_seconds=0.5))
+    env: Any = RemoteEnv(server, lane="local")
+    with env:
+        env.reset()
+        in_use = env._link.wires.lane._in_use
+        assert type(env._link.wires.lane) is PulsingLane
+        threading.Event().wait(1.5)
+        assert env.step(1)[0][0] == 1
+        assert server._service.registry.statistics().resumed == 0
+        with in_use:  # so that it falls silent
+            eventually(lambda: made.made[1].closed == 1, 1.0)
