@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 import numpy as np
@@ -12,7 +12,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
 from rlcore import UnsupportedError
-from rlmesh.numpy import RemoteEnv
+from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
 from rlmesh.server.env_server import EnvServer
 
 Serve = Callable[..., EnvServer]
@@ -51,6 +51,17 @@ def test_spaces_are_gymnasiums_and_equal_the_local_ones(serve: Serve) -> None:
         assert env.action_space == local.action_space
         assert env.metadata["render_fps"] == 50
         assert env.metadata["render_modes"] == []
+
+
+def test_a_wrong_argument_is_told_under_the_client_s_own_name(serve: Serve) -> None:
+    server = serve([cartpole(), cartpole()])
+    many: Any = RemoteVectorEnv(server.address)  # Any: checkers know the arguments
+    for method in ("reset", "step", "render"):
+        with pytest.raises(TypeError, match=rf"^RemoteVectorEnv\.{method}\(\) got an unexpected"):
+            getattr(many, method)(foo=1)
+    many.close()
+    with pytest.raises(TypeError, match=r"^RemoteEnv\.reset\(\) got an unexpected"):
+        cast("Any", RemoteEnv(serve(cartpole).address)).reset(foo=1)
 
 
 def test_wrappers_take_it_for_a_local_one(serve: Serve) -> None:

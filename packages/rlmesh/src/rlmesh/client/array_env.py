@@ -191,6 +191,11 @@ class ArrayEnv(BaseEnv):
     __str__ = __repr__
 
 
+for _method in (ArrayEnv.reset, ArrayEnv.step, ArrayEnv.render):
+    # Python names it where an argument is wrong; callers know the classes by this name only.
+    _method.__qualname__ = f"RemoteEnv.{_method.__name__}"
+
+
 class AnotherOne:
     """Makes one more client of the same address, for `spec.make()`; it does not print the token."""
 

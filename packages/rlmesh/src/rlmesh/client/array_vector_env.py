@@ -117,6 +117,11 @@ class ArrayVectorEnv(VectorHandle, BaseVectorEnv):
         return self._backend.owned(rewards)
 
 
+for _method in (ArrayVectorEnv.reset, ArrayVectorEnv.step, ArrayVectorEnv.render):
+    # Python names it where an argument is wrong; callers know the classes by this name only.
+    _method.__qualname__ = f"RemoteVectorEnv.{_method.__name__}"
+
+
 class AnotherVector:
     """Makes one more client of the same address, for `gymnasium.make_vec(spec, ...)`."""
 

@@ -14,6 +14,8 @@ class RemoteEnv(ArrayEnv):
 
     With gymnasium installed it is a `gymnasium.Env`: wrappers, `check_env` and trainers take it for
     a local one. Without gymnasium it has the same methods, and the spaces are `rlmesh.spaces`.
+    Infos are the environment's own, as a local one gives them: what `rlmesh.RemoteEnv` adds to them
+    (`episode_ids`) is not there; the current episode's id is `episode_id`.
 
     Args:
         address: `tcp://HOST:PORT`, `HOST:PORT`, `unix:///PATH`, a name such as

@@ -14,7 +14,8 @@ class RemoteVectorEnv(ArrayVectorEnv):
 
     With gymnasium installed it is a `gymnasium.vector.VectorEnv`: vector wrappers and trainers take
     it for a local one. Without gymnasium it has the same methods, and the spaces are
-    `rlmesh.spaces`.
+    `rlmesh.spaces`. Infos are as gymnasium has them: what `rlmesh.RemoteVectorEnv` adds to them
+    (`episode_ids`, `completed_episodes`) is not there; `episode_ids` has the current ones.
 
     Args:
         address: `tcp://HOST:PORT`, `HOST:PORT`, `unix:///PATH`, a name such as
