@@ -14,6 +14,7 @@ from rlcore import (
     InvalidObservationError,
     UnsupportedError,
 )
+from rlmesh.client.vector_link import VectorLink
 from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
 from rlmesh.server.env_server import EnvServer
 from rlmesh.specs import AutoresetMode as Mode
@@ -75,6 +76,16 @@ def test_a_seed_that_cannot_be_counted_up_over_the_lanes_is_refused_before_it_tr
             env.reset(seed=2**63 - 2)
         env.reset(seed=2**63 - 3)
     assert [lane.resets[0][0] for lane in lanes] == [2**63 - 3, 2**63 - 2, 2**63 - 1]
+
+
+def test_seeds_of_some_lanes_only_are_refused_where_the_server_has_no_words_for_them(
+    lanes: list[Any], serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RemoteVectorEnv(serve(lanes).address) as env:
+        monkeypatch.setattr(VectorLink, "_is_ours", False)  # as of a published server
+        with pytest.raises(UnsupportedError, match="for some of the lanes"):
+            env.reset(seed=[1, None, 3])
+    assert [lane.resets for lane in lanes] == [[]] * 3
 
 
 def test_options_reach_every_lane_as_a_dictionary_of_its_own(
