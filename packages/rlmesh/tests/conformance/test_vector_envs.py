@@ -163,8 +163,6 @@ BROKEN: dict[str, tuple[str, Make]] = {
     "next step, declared disabled": ("autoreset", _declared(NEXT, NONE)),
     "same step, declared next step": ("autoreset", _declared(SAME, NEXT)),
     "same step, declared disabled": ("autoreset", _declared(SAME, "DISABLED")),
-    "nothing declared": ("autoreset", _declared(NEXT, None)),
-    "nonsense declared": ("autoreset", _declared(NEXT, "sometimes")),
     "a reward for the reset": ("autoreset", _altered(NEXT, step=_paid_for_the_reset)),
     "the last observation again": (
         "autoreset",
@@ -187,6 +185,15 @@ def test_broken_lanes_fail_their_own_check_and_no_other(
     report = quick(make)
 
     assert [finding.name for finding in report.failed] == [name], "\n".join(map(str, report.failed))
+
+
+@pytest.mark.parametrize("declared", [None, "sometimes"])
+def test_lanes_that_declare_no_autoreset_mode_cannot_be_served_either(
+    declared: str | None, quick: Quick
+) -> None:
+    report = quick(_declared(NEXT, declared))
+
+    assert [finding.name for finding in report.failed] == ["contract", "autoreset"]
 
 
 def test_lanes_that_do_not_end_are_not_judged_by_their_ends(quick: Quick) -> None:
