@@ -179,9 +179,10 @@ def test_a_server_that_is_killed_is_a_typed_error_at_once(tmp_path: Path) -> Non
         serving.wait()
         for env in (*envs, stubborn):
             started = time.monotonic()
-            with pytest.raises(SessionClosed):
+            with pytest.raises(SessionClosed) as caught:
                 env.step(0)
             assert time.monotonic() - started < 1.0
+            assert ("reset() dials it again" in str(caught.value)) == (env is not stubborn)
         with pytest.raises(SessionClosed, match="was told not to open another"):
             stubborn.reset()
         with pytest.raises(ServerUnreachable):

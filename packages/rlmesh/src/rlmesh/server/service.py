@@ -29,7 +29,8 @@ from rlmesh.protocol.this_peer import this_peer
 from rlmesh.server.environments import Environments
 from rlmesh.server.inspection import Inspection
 from rlmesh.server.options import ServeOptions
-from rlmesh.server.sessions import Registry, Session
+from rlmesh.server.session import Session
+from rlmesh.server.sessions import Registry
 from rlmesh.spaces import needs_more_spaces
 from rlmesh.specs import EnvContract
 from rlmesh.transport.handshake_wire import (
