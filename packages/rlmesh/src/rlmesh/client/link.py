@@ -55,8 +55,8 @@ class EnvLink:
     A session is opened by the first call that needs one. Where only the way to it breaks, it is
     taken up again, and the caller notices nothing but the delay. After a failure that ended it,
     `reset` opens another; if the server was lost, or what a resolver gave for it has expired, it is
-    dialled anew, and the contract is checked again. So does a call that was interrupted, as by
-    Ctrl-C: whether it took effect is unknown.
+    dialled anew, and the contract is checked again. A call that is interrupted, as by Ctrl-C, ends
+    the session too, as nobody knows whether it took effect.
     """
 
     def __init__(

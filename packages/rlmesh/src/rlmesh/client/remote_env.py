@@ -38,6 +38,7 @@ class RemoteEnv:
         AccessDenied: the server refused the token.
         IdentityError: what is served is not the expected environment.
         IncompatibleError: the server speaks another protocol.
+        UnsupportedError: the server does not offer the `lane` that is wanted.
         CallTimeout: the server does not answer.
     """
 
@@ -143,7 +144,8 @@ class RemoteEnv:
                 a discrete space does not have; nothing was stepped. What exceeds the bounds of a
                 Box or the limits of a Text is refused by servers that were told to be strict;
                 others report it once in the info, as `rlmesh.conformance.warning`.
-            EnvironmentException: the environment raised, or there is no running episode.
+            EnvironmentException: the environment raised, or there is no running episode: also after
+                a call that was interrupted, as by Ctrl-C.
             SessionClosed: this client was closed, or the server has gone.
             CallTimeout: the environment did not answer in time.
         """
@@ -163,7 +165,7 @@ class RemoteEnv:
         return rendered(self._link.render(env_index), Tensor.over)
 
     def close(self) -> None:
-        """Leave; the server goes on. A second call does nothing."""
+        """Leave, waiting a second at most; the server goes on. A second call does nothing."""
         self._link.close()
 
     def with_timeout(self, seconds: float | None) -> AbstractContextManager[None]:
