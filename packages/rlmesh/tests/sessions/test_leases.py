@@ -193,6 +193,27 @@ def test_a_server_that_is_killed_is_a_typed_error_at_once(tmp_path: Path) -> Non
             assert time.monotonic() - started < 1.0
 
 
+def test_a_client_of_a_server_that_is_frozen_is_closed_within_two_seconds() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "rlmesh.serve", "CartPole-v1", "--address", "127.0.0.1:0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as serving:
+        assert serving.stdout is not None
+        address = serving.stdout.readline().split()[-1]
+        envs: list[Any] = [RemoteEnv(address, lane=lane) for lane in LANES]
+        for env in envs:
+            env.reset()
+        os.kill(serving.pid, signal.SIGSTOP)
+        try:
+            for env in envs:
+                started = time.monotonic()
+                env.close()
+                assert time.monotonic() - started < 2.0
+        finally:
+            serving.kill()
+
+
 class Stubborn:
     """Waits in its step until it is let go."""
 

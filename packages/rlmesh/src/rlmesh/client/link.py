@@ -260,7 +260,7 @@ class EnvLink:
             )
 
     def close(self) -> None:
-        """Leave the server, waiting a second for its answer at most; it never fails.
+        """Leave the server, within two seconds also where it is stuck; it never fails.
 
         A second call does nothing.
         """

@@ -165,7 +165,7 @@ class RemoteEnv:
         return rendered(self._link.render(env_index), Tensor.over)
 
     def close(self) -> None:
-        """Leave, waiting a second at most; the server goes on. A second call does nothing."""
+        """Leave, within two seconds; the server goes on. A second call does nothing."""
         self._link.close()
 
     def with_timeout(self, seconds: float | None) -> AbstractContextManager[None]:
