@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from rlcore import CallTimeout, EnvironmentException, ServerUnreachable, SessionClosed
+from rlmesh.client.lanes import LaneChoice
 from rlmesh.numpy import RemoteEnv
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.options import ServeOptions
@@ -21,7 +22,7 @@ from rlmesh.transport import frame_host
 from rlmesh.transport.pulse import PulsingLane
 
 Serve = Callable[..., Any]  # servers, looked into
-LANES = ("grpc", "tcp", "local")
+LANES: tuple[LaneChoice, ...] = ("grpc", "tcp", "local")
 DRIVER = """
 import sys
 from rlmesh.numpy import RemoteEnv

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
-    Literal,
-    NoReturn,
     Self,
     SupportsIndex,
 )
 
-from rlcore import EnvironmentIdentity, Secret, UnsupportedError
+from rlcore import Secret, UnsupportedError
 
 from rlmesh.backends.frameworks import FrameworkName, backend_of
-from rlmesh.client.arguments import checked_seed, not_copied
+from rlmesh.client.arguments import checked_seed
 from rlmesh.client.gymnasium_base import BaseEnv, spec_of
+from rlmesh.client.handle import Handle
 from rlmesh.client.options import ConnectOptions, open_link
 from rlmesh.client.rendering import rendered
 from rlmesh.protocol.handshake import PRIVATE_SESSIONS
-from rlmesh.spaces import SpaceSpec
-from rlmesh.specs import EnvContract
 
 if TYPE_CHECKING:
     from gymnasium.spaces import Space
@@ -32,16 +27,14 @@ if TYPE_CHECKING:
 Info = dict[str, Any]  # Any: whatever the environment says
 
 
-class ArrayEnv(BaseEnv):
+class ArrayEnv(Handle, BaseEnv):
     """What the clients of one served environment have in common; each framework has its own."""
 
     framework: ClassVar[FrameworkName]
 
     def __init__(self, address: object, options: ConnectOptions, *, device: object = None) -> None:
         self._backend = backend_of(self.framework, device)
-        self._link = open_link(address, options, self._backend)
-        # A client that is dropped without close() gives its session back all the same.
-        weakref.finalize(self, self._link.wires.hang_up)
+        self._hold(open_link(address, options, self._backend))
         contract = self._link.contract
         self.render_mode = contract.render_mode
         own_space = self._as_space  # gymnasium's, which wrappers ask for and which speak NumPy
@@ -57,53 +50,9 @@ class ArrayEnv(BaseEnv):
             self.spec = spec_of(contract.id, AnotherOne(type(self), address, options, device))
 
     @property
-    def address(self) -> str:
-        """The address that was dialled."""
-        return str(self._link.wires.dialled.connection.address)
-
-    @property
-    def env_id(self) -> str:
-        """The id of this client's session."""
-        return self._link.session_id
-
-    @property
-    def is_taken(self) -> bool:
-        """Whether somebody else was driving the server's one environment when this one connected.
-
-        It then is refused by `reset` until the other has left. A server of a factory, which makes
-        an environment for each client, is never taken.
-        """
-        return self._link.is_taken
-
-    @property
-    def env_contract(self) -> EnvContract:
-        """What the server promises about the environment."""
-        return self._link.contract
-
-    @property
-    def identity(self) -> EnvironmentIdentity:
-        """Which environment this is: by its registered name where that was dialled."""
-        return self._link.identity
-
-    @property
     def episode_id(self) -> str:
         """The id of the current episode; empty before the first reset."""
         return self._link.episode_id
-
-    @property
-    def observation_space_spec(self) -> SpaceSpec:
-        """What observations are, as plain data."""
-        return self._link.contract.observation_space.spec
-
-    @property
-    def action_space_spec(self) -> SpaceSpec:
-        """What actions are, as plain data."""
-        return self._link.contract.action_space.spec
-
-    @property
-    def selected_workflow_edition(self) -> str:
-        """The workflow edition that both sides agreed on."""
-        return self._link.wires.dialled.edition
 
     def reset(
         self,
@@ -150,45 +99,6 @@ class ArrayEnv(BaseEnv):
             EnvironmentException: the environment raised.
         """
         return rendered(self._link.render(env_index), self._backend.owned)
-
-    def close(self) -> None:
-        """Leave; the server goes on. A second call does nothing."""
-        self._link.close()
-
-    def with_timeout(self, seconds: float | None) -> AbstractContextManager[None]:
-        """Let calls within a `with` block take so long; None: no limit.
-
-        ```python
-        with env.with_timeout(0.5):
-            env.step(action)
-        ```
-
-        After a `CallTimeout` the episode is over, as nobody knows what became of the step; `reset`
-        starts again in a new session, and the server ends the old one once its step returns.
-
-        Raises:
-            ConfigurationError: it is no number of seconds.
-        """
-        return self._link.with_timeout(seconds)
-
-    def shutdown(self, reason: str = "owner shutdown") -> bool:
-        """Ask the server to stop; False when it does not let clients do that."""
-        return self._link.shutdown(reason)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> Literal[False]:
-        self.close()
-        return False
-
-    def __reduce__(self) -> NoReturn:
-        raise not_copied(self, self.address)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.identity}, address={self.address!r})"
-
-    __str__ = __repr__
 
 
 for _method in (ArrayEnv.reset, ArrayEnv.step, ArrayEnv.render):

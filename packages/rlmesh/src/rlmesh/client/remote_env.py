@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from types import TracebackType
-from typing import Any, NoReturn, Self, SupportsIndex, Unpack
+from typing import Any, SupportsIndex, Unpack
 
-from rlcore import EnvironmentIdentity
-
-from rlmesh.client.arguments import checked_seed, not_copied
+from rlmesh.client.arguments import checked_seed
+from rlmesh.client.handle import Handle
 from rlmesh.client.options import ConnectOptions, open_link
 from rlmesh.client.rendering import rendered
 from rlmesh.codec import NATIVE
-from rlmesh.spaces import Space, SpaceSpec
-from rlmesh.specs import EnvContract
+from rlmesh.spaces import Space
 from rlmesh.values import Tensor
 
 Info = dict[str, Any]  # Any: whatever the environment says
 
 
-class RemoteEnv:
+class RemoteEnv(Handle):
     """A client of one served environment; observations and actions are plain Python and `Tensor`.
 
     The constructor dials and shakes hands. `rlmesh.numpy.RemoteEnv` does the same with NumPy
@@ -43,38 +38,7 @@ class RemoteEnv:
     """
 
     def __init__(self, address: object = None, **options: Unpack[ConnectOptions]) -> None:
-        self._link = open_link(address, options, NATIVE)
-        # A client that is dropped without close() gives its session back all the same.
-        weakref.finalize(self, self._link.wires.hang_up)
-
-    @property
-    def address(self) -> str:
-        """The address that was dialled."""
-        return str(self._link.wires.dialled.connection.address)
-
-    @property
-    def env_id(self) -> str:
-        """The id of this client's session."""
-        return self._link.session_id
-
-    @property
-    def is_taken(self) -> bool:
-        """Whether somebody else was driving the server's one environment when this one connected.
-
-        It then is refused by `reset` until the other has left. A server of a factory, which makes
-        an environment for each client, is never taken.
-        """
-        return self._link.is_taken
-
-    @property
-    def env_contract(self) -> EnvContract:
-        """What the server promises about the environment."""
-        return self._link.contract
-
-    @property
-    def identity(self) -> EnvironmentIdentity:
-        """Which environment this is: by its registered name where that was dialled."""
-        return self._link.identity
+        self._hold(open_link(address, options, NATIVE))
 
     @property
     def episode_id(self) -> str:
@@ -100,21 +64,6 @@ class RemoteEnv:
     def action_space(self) -> Space:
         """What actions are."""
         return self._link.contract.action_space
-
-    @property
-    def observation_space_spec(self) -> SpaceSpec:
-        """What observations are, as plain data."""
-        return self._link.contract.observation_space.spec
-
-    @property
-    def action_space_spec(self) -> SpaceSpec:
-        """What actions are, as plain data."""
-        return self._link.contract.action_space.spec
-
-    @property
-    def selected_workflow_edition(self) -> str:
-        """The workflow edition that both sides agreed on."""
-        return self._link.wires.dialled.edition
 
     def reset(
         self,
@@ -163,44 +112,3 @@ class RemoteEnv:
             EnvironmentException: the environment raised.
         """
         return rendered(self._link.render(env_index), Tensor.over)
-
-    def close(self) -> None:
-        """Leave, within two seconds; the server goes on. A second call does nothing."""
-        self._link.close()
-
-    def with_timeout(self, seconds: float | None) -> AbstractContextManager[None]:
-        """Let calls within a `with` block take so long; None: no limit.
-
-        ```python
-        with env.with_timeout(0.5):
-            env.step(action)
-        ```
-
-        After a `CallTimeout` the episode is over, as nobody knows what became of the step; `reset`
-        starts again in a new session, and the server ends the old one once its step returns.
-
-        Raises:
-            ConfigurationError: it is no number of seconds.
-        """
-        return self._link.with_timeout(seconds)
-
-    def shutdown(self, reason: str = "owner shutdown") -> bool:
-        """Ask the server to stop; False when it does not let clients do that."""
-        return self._link.shutdown(reason)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def __reduce__(self) -> NoReturn:
-        raise not_copied(self, self.address)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.identity}, address={self.address!r})"
