@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,6 @@ from typing import TypeVar
 
 from rlcore import (
     AccessDenied,
-    EnvironmentException,
     EnvironmentIdentity,
     Error,
     InvalidActionError,
@@ -29,8 +27,10 @@ from rlmesh.client.arguments import checked_seconds
 from rlmesh.client.dialling import Destination, dial
 from rlmesh.client.lanes import require_offered
 from rlmesh.client.reconnect import Patience, Wires
+from rlmesh.client.refusals import is_closed, is_foreign, is_not_ready, was_lost
 from rlmesh.client.reset_options import ResetOptions, check_options
 from rlmesh.client.strict_dtypes import strictly
+from rlmesh.client.turn import Turn
 from rlmesh.codec import Backend, compile_codec
 from rlmesh.protocol.faults import Occasion, error_of
 from rlmesh.protocol.handshake import TENSORS
@@ -86,7 +86,7 @@ class EnvLink:
         self._observations = compile_codec(contract.observation_space, backend=backend)
         self._decode = self._observations.decode
         self._options = ResetOptions()
-        self._turn = threading.Lock()
+        self._turn = Turn()
         self._requests = 0
         self._seed: int | None = None
         self._steps = 0
@@ -165,7 +165,7 @@ class EnvLink:
         """
         self._require_own_process()
         check_options(options)
-        with self._my_turn():
+        with self._turn:
             lane = self._joined()
             tensors = self.wires.dialled.welcome.offers(TENSORS)
             fitting = self._options.fitting(options, tensors=tensors)
@@ -193,9 +193,8 @@ class EnvLink:
     ) -> StepReply:
         """Step so many lanes with encoded actions; see `Lane.step`."""
         if self.wires.pid != os.getpid():
-            raise self._is_foreign()
-        if not self._turn.acquire(blocking=False):
-            raise _two_threads()
+            raise is_foreign(self._address)
+        self._turn.take()
         try:
             lane = self.wires.lane
             if lane is None or not self._was_reset:
@@ -244,14 +243,14 @@ class EnvLink:
             SessionClosed: this client was closed, or made before a fork.
         """
         if self.wires.pid != os.getpid():
-            raise self._is_foreign()
+            raise is_foreign(self._address)
         if self.wires.lane is None or not self._was_reset:
             raise self._not_ready()
 
     def render(self, lane_index: int) -> Rendering:
         """Return what a lane's environment draws."""
         self._require_own_process()
-        with self._my_turn():
+        with self._turn:
             lane, number = self._joined(), self._next()
             return self._asked(
                 "render",
@@ -270,7 +269,7 @@ class EnvLink:
         if self.wires.pid != os.getpid():
             return  # a goodbye from here would end the session of the process that has it
         lane = self.wires.lane
-        if lane is not None and lane.is_open and self._turn.acquire(blocking=False):
+        if lane is not None and lane.is_open and self._turn.try_take():
             try:
                 lane.say_goodbye(self._next(), "client close", GOODBYE_SECONDS)
                 self.wires.has_ended()
@@ -301,7 +300,7 @@ class EnvLink:
         if lane is not None and lane.is_open:
             return lane
         if self._lost and not self.wires.patience.reconnects:
-            raise self._was_lost()
+            raise was_lost(self._address)
         if not self._lost and not self._is_expired():
             try:
                 return self._join()
@@ -348,7 +347,7 @@ class EnvLink:
         """Return what asking again gives where only the way broke; else raise what it means."""
         if isinstance(error, SessionClosed):
             if self._closed:  # by another thread, meanwhile
-                raise self._is_closed() from error
+                raise is_closed(self._address) from error
             try:
                 return self.wires.again(error, ask)
             except (FaultReceived, Error) as failure:
@@ -394,46 +393,20 @@ class EnvLink:
 
     def _not_ready(self) -> Error:
         if self._closed:
-            return self._is_closed()
-        why = "the last call was interrupted" if self._was_interrupted else ""
-        return EnvironmentException(
-            f"step of {self.identity.name!r}: {why or 'there is no running episode'}",
-            code="not_ready",
-            operation="step",
-            environment=self.identity.name,
-            hint="Call reset() to start again." if why else "Call reset() first.",
-        )
+            return is_closed(self._address)
+        return is_not_ready(self.identity.name, was_interrupted=self._was_interrupted)
+
+    @property
+    def _address(self) -> str:
+        return str(self.wires.dialled.connection.address)
 
     def _require_open(self) -> None:
         if self._closed:
-            raise self._is_closed()
+            raise is_closed(self._address)
 
     def _require_own_process(self) -> None:
         if self.wires.pid != os.getpid():
-            raise self._is_foreign()
-
-    def _is_foreign(self) -> SessionClosed:
-        # The threads that wait for replies stayed behind in the process that forked.
-        address = str(self.wires.dialled.connection.address)
-        return SessionClosed(
-            f"this client of {address} was made in another process",
-            address=address,
-            hint="Make a new one after the fork.",
-        )
-
-    def _was_lost(self) -> SessionClosed:
-        address = str(self.wires.dialled.connection.address)
-        return SessionClosed(
-            f"this client of {address} lost its session, and was told not to open another",
-            address=address,
-            hint="Make a new one, or let it (reconnect=True).",
-        )
-
-    def _is_closed(self) -> SessionClosed:
-        address = str(self.wires.dialled.connection.address)
-        return SessionClosed(
-            f"this client of {address} was closed", address=address, hint="Make a new one."
-        )
+            raise is_foreign(self._address)
 
     def _occasion(self, operation: str) -> Occasion:
         return Occasion(
@@ -449,26 +422,3 @@ class EnvLink:
     def _next(self) -> int:
         self._requests += 1
         return self._requests
-
-    def _my_turn(self) -> _Turn:
-        return _Turn(self._turn)
-
-
-class _Turn:
-    def __init__(self, lock: threading.Lock) -> None:
-        self._lock = lock
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
-            raise _two_threads()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
-
-
-def _two_threads() -> ProtocolException:
-    return ProtocolException(
-        "two threads use one client at the same time",
-        code="concurrent_use",
-        hint="Give each thread a client of its own.",
-    )
