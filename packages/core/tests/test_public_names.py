@@ -134,3 +134,7 @@ def test_importing_rlcore_loads_nothing_that_only_some_callers_need() -> None:
         "tomllib",
         "pathlib",
     } & set(loaded)
+
+
+def test_the_names_that_are_loaded_on_first_use_are_listed() -> None:
+    assert {"ClientSettings", "resolve_client_settings"} <= set(dir(rlcore))
