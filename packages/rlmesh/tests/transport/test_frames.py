@@ -239,3 +239,19 @@ def test_memory_that_could_vanish_is_refused(kind: str) -> None:
             SharedMemory.received(other, 8192)
     for descriptor in descriptors:
         os.close(descriptor)
+
+
+def test_a_wait_that_looks_up_now_and_then_goes_on_until_its_end(
+    pair: tuple[FrameEnd, FrameEnd],
+) -> None:
+    sender, receiver = pair
+    receiver.be_patient(5, glance=0.05)
+    later = threading.Timer(0.2, sender.say, (NOTICE, {"position": 1}))
+    later.start()
+    assert receiver.receive().note() == {"position": 1}
+    later.join()
+    receiver.be_patient(0.2, glance=0.05)
+    with pytest.raises(Overdue):
+        receiver.receive()
+    with pytest.raises(Overdue):
+        receiver.wait(memoryview(bytearray(8)))

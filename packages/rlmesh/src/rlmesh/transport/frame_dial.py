@@ -75,7 +75,6 @@ def reach(
         end = FrameEnd(connected, limit=message_limit)
         try:
             is_watched = _introduce(end, offer, headers)
-            end.be_patient(timeout)
         except BaseException:
             end.close()
             raise

@@ -40,6 +40,7 @@ from rlmesh.transport.step_bytes import read_reset_rest, read_step_rest, step_ta
 # Up to here the codec copies what it reads, so that one buffer serves for all answers.
 COPIED: Final = 8192
 PARTING_SECONDS = 0.2
+GLANCE_SECONDS = 1.0
 ONE = marks_of(1)
 ONE_SIZE = ONE.size
 
@@ -78,6 +79,7 @@ class FrameLane:
         # The form of the last step's answer: the next one that is like it is read without a look.
         self._room = 0
         self._flags, self._start = 0, ONE_SIZE
+        self.be_patient(timeout)
 
     def hear(self, told: Callable[[int], None] | None) -> None:
         """Set who hears the position in the queue, where the session has to be waited for."""
@@ -95,7 +97,7 @@ class FrameLane:
     def be_patient(self, seconds: float | None) -> None:
         """Set how long each reply may take from now on."""
         self._timeout = seconds
-        self._end.be_patient(seconds)
+        self._end.be_patient(seconds, glance=GLANCE_SECONDS)
 
     def resume(self) -> None:
         """Wait until the server has taken the session up again."""
@@ -152,7 +154,10 @@ class FrameLane:
             self._end.send(pieces(head, layout, leaves, tail), size)
             room = self._room
             buffer = fresh(room) if room else self._small
-            got = self._receive_into(buffer)
+            try:
+                got = self._receive_into(buffer)
+            except (BlockingIOError, TimeoutError):
+                got = self._end.wait(buffer)
             if count == 1 and got > ONE_SIZE:
                 length, kind, answered, rest, of, _, flags, reward, terminated, truncated = (
                     ONE.unpack_from(buffer)
@@ -233,7 +238,10 @@ class FrameLane:
         head = HEAD.pack(len(request), MESSAGE, number, 0, 0, 0, 0)
         try:
             self._end.send((head, request), size)
-            got = self._receive_into(self._small)
+            try:
+                got = self._receive_into(self._small)
+            except (BlockingIOError, TimeoutError):
+                got = self._end.wait(self._small)
             if got == 0:
                 raise Broken("the other side has gone")
             frame = self._end.finish(self._small, got)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import socket
 import ssl
 import struct
@@ -99,6 +100,7 @@ class FrameEnd:
         self.is_local = hasattr(socket, "AF_UNIX") and connected.family == socket.AF_UNIX
         self._seals = isinstance(connected, ssl.SSLSocket)
         self._patience: float | None = None
+        self._glance: float | None = None
         self._ahead = b""
         if not self.is_local:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -116,21 +118,30 @@ class FrameEnd:
         """Whether more than one frame had arrived, and the rest waits here."""
         return bool(self._ahead)
 
-    def be_patient(self, seconds: float | None) -> None:
-        """Set how long each wait may take; None: for ever."""
+    def be_patient(self, seconds: float | None, *, glance: float | None = None) -> None:
+        """Set how long each wait may take; None: for ever.
+
+        Args:
+            seconds: how long.
+            glance: how often to look up meanwhile. A Ctrl-C that comes just before the system is
+                asked to wait does not end that wait; it is heard at the next glance.
+        """
         if seconds is not None:
             seconds = min(seconds, LONGEST_WAIT)
         self._patience = seconds
+        if glance is not None and seconds is not None:
+            # An even part of the whole, so that the last glance is at its end.
+            glance = None if seconds <= glance else seconds / math.ceil(seconds / glance)
+        self._glance = glance
         if self._seals:
             # TLS waits by itself, and would not hear of the system's limit.
-            self.socket.settimeout(seconds)
+            self.socket.settimeout(self._glance or seconds)
             return
         self.socket.settimeout(None)
-        whole = 0 if seconds is None else int(seconds)
-        part = 0 if seconds is None else max(int((seconds - whole) * 1e6), 1 if whole == 0 else 0)
-        limit = struct.pack("@ll", whole, part)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        self.socket.setsockopt(
+            socket.SOL_SOCKET, socket.SO_RCVTIMEO, _limit(self._glance or seconds)
+        )
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _limit(seconds))
 
     def send(self, parts: Sequence[Buffer], size: int) -> None:
         """Send pieces that have `size` bytes together.
@@ -208,6 +219,17 @@ class FrameEnd:
             self._ahead = bytes(view[size:got])
         return Frame(view[:size])
 
+    def wait(self, view: memoryview) -> int:
+        """Receive into the view after a first wait of one glance has brought nothing.
+
+        Raises:
+            Overdue: nothing comes in time.
+            Broken: the connection is lost.
+        """
+        if self._glance is None:
+            raise Overdue("nothing came in time")
+        return self._more(view, time.monotonic() - self._glance)
+
     def close(self) -> None:
         """End the connection for both sides, whoever else has a copy of it."""
         with contextlib.suppress(OSError):
@@ -223,12 +245,15 @@ class FrameEnd:
 
     def _more(self, view: memoryview, started: float, *, whole: bool = False) -> int:
         flags = socket.MSG_WAITALL if whole and not self._seals else 0
-        try:
-            got = self.socket.recv_into(view, 0, flags)
-        except (BlockingIOError, TimeoutError) as error:
-            raise Overdue("nothing came in time") from error
-        except OSError as error:
-            raise Broken(error.strerror or str(error)) from error
+        while True:
+            try:
+                got = self.socket.recv_into(view, 0, flags)
+                break
+            except (BlockingIOError, TimeoutError) as error:
+                if self._glance is None or self._is_overdue(started - self._glance / 2):
+                    raise Overdue("nothing came in time") from error
+            except OSError as error:
+                raise Broken(error.strerror or str(error)) from error
         if got == 0:
             raise Broken("the other side has gone")
         if got < len(view):
@@ -242,8 +267,18 @@ class FrameEnd:
             self._check(started)
 
     def _check(self, started: float) -> None:
-        if self._patience is not None and time.monotonic() - started > self._patience:
+        if self._is_overdue(started):
             raise Overdue("it came too slowly")
+
+    def _is_overdue(self, started: float) -> bool:
+        return self._patience is not None and time.monotonic() - started >= self._patience
+
+
+def _limit(seconds: float | None) -> bytes:
+    # Zero would mean for ever.
+    whole = 0 if seconds is None else int(seconds)
+    part = 0 if seconds is None else max(int((seconds - whole) * 1e6), 1 if whole == 0 else 0)
+    return struct.pack("@ll", whole, part)
 
 
 def read_headers(note: Mapping[str, object]) -> dict[str, str]:
