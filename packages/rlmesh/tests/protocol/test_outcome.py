@@ -59,7 +59,7 @@ class Broken:
 WRONG: list[tuple[object, str]] = [
     (7, "step returned 7, not "),
     ((7, 1.0), "not enough values"),
-    ((7, "much", False, False, {}), "could not convert"),
+    ((7, "much", False, False, {}), "the reward is the text"),
     ((7, 10**400, False, False, {}), "too large"),
     ((7, Broken(), False, False, {}), "a tensor of two elements"),
     ((7, 1.0, 1, False, {}), "terminated must be a bool, not int"),
