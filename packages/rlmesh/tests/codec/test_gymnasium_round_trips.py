@@ -25,6 +25,7 @@ GymSpace = gymnasium.Space[Any]  # Any: the strategies below make all kinds
 
 FLOATS = ("float16", "float32", "float64")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+EXACT = 2**53 - 1
 SHAPES = st.lists(st.integers(0, 3), max_size=3).map(tuple)
 KEYS = st.text(string.ascii_letters + "é.$[0]", min_size=1, max_size=4)
 
@@ -40,8 +41,9 @@ def boxes(draw: st.DrawFn, dimensions: int = 0) -> GymSpace:
         if lows.size and draw(st.booleans()):
             lows.flat[0] = -1.5
         return gym.Box(lows, np.full(shape, high, dtype), shape, dtype.type)
+    # gymnasium samples integers as 64-bit floats, up to one more than the bound.
     limits = np.iinfo(dtype)
-    ends = st.integers(int(limits.min), int(limits.max))
+    ends = st.integers(max(int(limits.min), -EXACT), min(int(limits.max), EXACT))
     low_int, high_int = sorted((draw(ends), draw(ends)))
     lows, highs = np.full(shape, low_int, dtype), np.full(shape, high_int, dtype)
     return gym.Box(lows, highs, shape, dtype.type)
