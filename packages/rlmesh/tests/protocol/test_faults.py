@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 from rlcore import (
     CallTimeout,
@@ -101,3 +103,9 @@ def test_a_message_of_another_form_has_no_remote_type() -> None:
     error = error_of(Fault(FaultCode.INTERNAL, "it broke", False), OCCASION)
     assert isinstance(error, EnvironmentException)
     assert error.remote_type is None
+
+
+def test_a_code_is_pickled_as_a_number_of_its_class_whatever_python_does_with_others() -> None:
+    data = pickle.dumps(FaultCode.INTERNAL)
+    assert pickle.loads(data) is FaultCode.INTERNAL
+    assert b"getattr" not in data

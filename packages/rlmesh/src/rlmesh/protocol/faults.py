@@ -37,6 +37,10 @@ class FaultCode(IntEnum):
     CANCELLED = 12
     CLOSED = 13
 
+    def __reduce_ex__(self, protocol: object) -> tuple[type[FaultCode], tuple[int]]:
+        # Python 3.11.0 to 3.11.3 would name `getattr`, which no reader of ours lets a message call.
+        return FaultCode, (int(self),)
+
 
 _KNOWN = {int(code): code for code in FaultCode}
 
