@@ -33,7 +33,8 @@ class EpisodeResult:
 
     `reward` is the undiscounted sum; it is None when `outcome.scored` is false. `success` is what
     the task or the run's criterion says, None when neither says anything. `predict_ms` and
-    `step_ms` are means per step.
+    `step_ms` are means per step. `task` is the group that a summary counts it in, None where the
+    environment has only one. `attempts` is how often it was played until it had this outcome.
     """
 
     index: int
@@ -49,6 +50,8 @@ class EpisodeResult:
     trial: int | None = None
     outcome: Outcome = Outcome.COMPLETED
     error: str | None = None
+    task: str | None = None
+    attempts: int = 1
 
     def __post_init__(self) -> None:
         if self.outcome.scored:
