@@ -12,6 +12,7 @@ from rlcore import ConfigurationError, EnvironmentIdentity
 from rlmesh.runs.comparison import Disagreement, EpisodeLike, disagreements
 from rlmesh.runs.outcomes import Outcome, scored_outcome
 from rlmesh.runs.statistics import Interval, bootstrap_mean_interval, wilson_interval
+from rlmesh.runs.telemetry import TelemetryRow
 
 SCHEMA = "rlmesh.run.v1"
 
@@ -95,6 +96,8 @@ class RunResult:
     """
 
     episodes: tuple[EpisodeResult, ...] = ()
+    telemetry: tuple[TelemetryRow, ...] = ()
+    advisories: tuple[str, ...] = ()
     environment: EnvironmentIdentity | None = None
     model: str = ""
     model_digest: str | None = None
@@ -103,7 +106,7 @@ class RunResult:
     started_at: datetime | None = None
     finished_at: datetime | None = None
     package_versions: Mapping[str, str] = field(default_factory=dict[str, str])
-    advisories: tuple[str, ...] = ()
+    machine: Mapping[str, str | int] = field(default_factory=dict[str, str | int])
 
     @property
     def scored_episodes(self) -> tuple[EpisodeResult, ...]:
@@ -213,7 +216,9 @@ class RunResult:
             "started_at": _timestamp(self.started_at),
             "finished_at": _timestamp(self.finished_at),
             "package_versions": dict(self.package_versions),
+            "machine": dict(self.machine),
             "advisories": list(self.advisories),
+            "telemetry": [row.to_dict() for row in self.telemetry],
             "total_steps": self.total_steps,
             "mean_reward": _json_float(self.mean_reward),
             "mean_reward_interval": _listed(self.mean_reward_interval),
@@ -249,6 +254,9 @@ class RunResult:
                 started_at=_moment(values["started_at"]),
                 finished_at=_moment(values["finished_at"]),
                 package_versions=dict(values["package_versions"]),
+                # Records of before these were kept have neither.
+                machine=dict(values.get("machine", {})),
+                telemetry=tuple(map(TelemetryRow.from_dict, values.get("telemetry", ()))),
                 advisories=tuple(values["advisories"]),
             )
         except (KeyError, TypeError, ValueError) as error:
