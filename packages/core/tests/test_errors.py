@@ -54,6 +54,7 @@ def test_every_error_says_what_to_do_next_after_its_message(kind: type[Error]) -
         (rlcore.AccessDenied, PermissionError),
         (rlcore.CallTimeout, TimeoutError),
         (rlcore.RunInterrupted, KeyboardInterrupt),
+        (rlcore.BundleError, ValueError),
         (rlcore.InvalidRequestError, ValueError),
         (rlcore.PermissionDeniedError, PermissionError),
         (rlcore.EnvironmentNotFound, LookupError),
@@ -160,3 +161,4 @@ def test_facts_are_attributes() -> None:
     assert rlcore.InvalidActionError("x", path="$.a[0]").path == "$.a[0]"
     assert rlcore.ServerUnreachable("x", address="tcp://a:1").address == "tcp://a:1"
     assert rlcore.RunFailed("x", partial=[1]).partial == [1]
+    assert rlcore.BundleError("x", path="a/b").path == "a/b"

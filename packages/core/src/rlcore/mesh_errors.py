@@ -16,7 +16,9 @@ RLMeshException(RuntimeError)
 │ └ TlsError                                no trust: TLS on one side only, or a certificate
 ├ CallTimeout(TimeoutError)                 a bounded wait ran out; `layer` says where
 ├ RunFailed                                 an evaluation stopped; `partial` keeps what was finished
-└ RunInterrupted(KeyboardInterrupt)         the same, by Ctrl-C
+├ RunInterrupted(KeyboardInterrupt)         the same, by Ctrl-C
+├ RecordingError                            what a run did cannot be recorded or written down
+└ BundleError(ValueError)                   a recorded bundle is foreign, damaged or tampered with
 """
 
 from __future__ import annotations
@@ -298,3 +300,25 @@ class RunInterrupted(RLMeshException, KeyboardInterrupt):
     ) -> None:
         super().__init__(message, **common)
         self.partial = partial
+
+
+class RecordingError(RLMeshException):
+    """What a run did cannot be recorded, or the recording cannot be written down."""
+
+    default_code = "recording"
+
+
+class BundleError(RLMeshException, ValueError):
+    """A recorded bundle cannot be read: it is foreign, damaged or was tampered with.
+
+    Attributes:
+        path: the file in the bundle that is wrong, or the bundle itself.
+    """
+
+    default_code = "bundle"
+
+    def __init__(
+        self, message: str, *, path: str | None = None, **common: Unpack[CommonFacts]
+    ) -> None:
+        super().__init__(message, **common)
+        self.path = path
