@@ -14,6 +14,7 @@ from rlmesh.protocol.messages import Answer, Buffer, Request, ResetAnswer, StepA
 from rlmesh.protocol.opening import SHUTTING_DOWN
 from rlmesh.transport.carrier import Session
 from rlmesh.transport.client_process import ClientProcess
+from rlmesh.transport.eager import eager
 from rlmesh.transport.failures import brief
 from rlmesh.transport.frame_wire import Layouts, marks_of, pieces, table_size, views
 from rlmesh.transport.frames import (
@@ -138,7 +139,7 @@ class FrameCarrier:
 
     def _serve(self, session: Session) -> None:
         end, answer_of, traffic = self._end, session.answer, self.traffic
-        receive_into = end.socket.recv_into
+        receive_into = eager(end.socket)
         while True:
             try:
                 got = 0 if end.has_more else receive_into(self._view)

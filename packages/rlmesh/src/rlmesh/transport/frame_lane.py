@@ -12,6 +12,7 @@ from rlmesh.protocol.messages import Buffer, Leaves, Rendering, ResetReply, Step
 from rlmesh.protocol.opening import lease_told
 from rlmesh.transport import client_wire
 from rlmesh.transport.addresses import Address
+from rlmesh.transport.eager import eager
 from rlmesh.transport.failures import refusal_of, too_late
 from rlmesh.transport.frame_wire import Layout, Layouts, marks_of, pieces, views
 from rlmesh.transport.frames import (
@@ -72,7 +73,7 @@ class FrameLane:
         self._limit = end.limit
         self._sent, self._got = Layouts(), Layouts()
         self._told: object = None
-        self._receive_into = end.socket.recv_into
+        self._receive_into = eager(end.socket)
         self._server_limit = end.limit
         self._memory: SharedMemory | None = None
         self._small = memoryview(bytearray(COPIED))
