@@ -44,6 +44,7 @@ PUBLIC = [
     "InvalidObservationError",
     "InvalidRequestError",
     "InvalidValueError",
+    "JournalError",
     "MissingDependencyError",
     "NotFoundError",
     "PermissionDeniedError",

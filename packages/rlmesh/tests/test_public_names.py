@@ -32,6 +32,7 @@ PUBLIC = [
     "InvalidMetadataError",
     "InvalidObservationError",
     "InvalidValueError",
+    "JournalError",
     "MissingDependencyError",
     "Model",
     "Outcome",

@@ -15,6 +15,7 @@ RLMeshException(RuntimeError)
 │ ├ AccessDenied(PermissionError)
 │ └ TlsError                                no trust: TLS on one side only, or a certificate
 ├ CallTimeout(TimeoutError)                 a bounded wait ran out; `layer` says where
+├ JournalError                              a run's journal is of another run, in use, or broken
 ├ RunFailed                                 an evaluation stopped; `partial` keeps what was finished
 ├ RunInterrupted(KeyboardInterrupt)         the same, by Ctrl-C
 ├ RecordingError                            what a run did cannot be recorded or written down
@@ -322,3 +323,29 @@ class BundleError(RLMeshException, ValueError):
     ) -> None:
         super().__init__(message, **common)
         self.path = path
+
+
+class JournalError(RLMeshException):
+    """A run's journal cannot be gone on with: of another run, in use, no journal, or unwritable.
+
+    Attributes:
+        path: the file.
+        differences: dotted paths of what differs, where it belongs to another run.
+        partial: the valid result over the episodes that were finished, where a run was under way.
+    """
+
+    default_code = "journal"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        differences: tuple[str, ...] = (),
+        partial: object = None,
+        **common: Unpack[CommonFacts],
+    ) -> None:
+        super().__init__(message, **common)
+        self.path = path
+        self.differences = differences
+        self.partial = partial
