@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from rlmesh import jax as jax
     from rlmesh import numpy as numpy
-    from rlmesh import spaces, specs, types
+    from rlmesh import params, spaces, specs, types
     from rlmesh import torch as torch
     from rlmesh.build import BuildInfo, build_info, current_workflow_edition
     from rlmesh.client.remote_env import RemoteEnv
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rlmesh.models.model import Model
     from rlmesh.models.seeds import ENV_RESET_OPTIONS_KEY, predict_seed, trial_index
     from rlmesh.models.sentinels import NO_ADAPTER, RANDOM_SAMPLE
+    from rlmesh.params import Param, ParamSpec, Vector
     from rlmesh.runs.comparison import Disagreement
     from rlmesh.runs.hooks import RunContext, RunHooks, StepEvent
     from rlmesh.runs.outcomes import Outcome
@@ -95,6 +96,8 @@ __all__ = [
     "MissingDependencyError",
     "Model",
     "Outcome",
+    "Param",
+    "ParamSpec",
     "PredictContext",
     "ProtocolException",
     "RLMeshException",
@@ -118,9 +121,11 @@ __all__ = [
     "TlsError",
     "TransportError",
     "UnsupportedError",
+    "Vector",
     "bootstrap_mean_interval",
     "build_info",
     "current_workflow_edition",
+    "params",
     "predict_seed",
     "run",
     "sanitize_metadata",
@@ -175,6 +180,9 @@ _HOMES = {
     "trial_index": "rlmesh.models.seeds",
     "NO_ADAPTER": "rlmesh.models.sentinels",
     "RANDOM_SAMPLE": "rlmesh.models.sentinels",
+    "Param": "rlmesh.params",
+    "ParamSpec": "rlmesh.params",
+    "Vector": "rlmesh.params",
     "Disagreement": "rlmesh.runs.comparison",
     "RunContext": "rlmesh.runs.hooks",
     "RunHooks": "rlmesh.runs.hooks",
@@ -197,7 +205,7 @@ _HOMES = {
     "ServerTls": "rlmesh.transport.tls",
     "Tensor": "rlmesh.values",
 }
-_ROOMS = ("jax", "numpy", "spaces", "specs", "torch", "types")
+_ROOMS = ("jax", "numpy", "params", "spaces", "specs", "torch", "types")
 
 
 if not TYPE_CHECKING:
