@@ -13,6 +13,7 @@ from rlmesh.models.random_policy import RandomPolicy
 from rlmesh.models.seeds import ENV_RESET_OPTIONS_KEY, TRIAL_INDEX_OPTION
 from rlmesh.models.sentinels import Sentinel
 from rlmesh.models.signature import Predict
+from rlmesh.runs.frames import FrameSource, frame_sources_of
 from rlmesh.runs.local_env import Step
 from rlmesh.runs.targets import Target, open_target
 
@@ -67,6 +68,10 @@ class Driver:
     def takes_trial(self) -> bool:
         """Whether the environment declares the reset option `trial_index`."""
         return self._takes_trial
+
+    def frame_sources(self) -> tuple[FrameSource, ...]:
+        """What can be looked at while the environment is stepped."""
+        return frame_sources_of(self.target.env, self.contract, num_envs=1)
 
     def reset(self, *, seed: int | None, trial: int | None) -> tuple[Any, dict[str, Any]]:
         """End the open episode and start the next one."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rlmesh.runs.results import EpisodeResult, RunResult
 
 if TYPE_CHECKING:
+    from rlmesh.runs.frames import FrameSource
     from rlmesh.specs import EnvContract
 
 
@@ -19,13 +20,22 @@ class RunContext(Protocol):
 
     @property
     def num_envs(self) -> int:
-        """How many environments are stepped at once."""
+        """How many episodes can be open at once: its lanes, or those of all environments."""
+        ...
+
+    def frame_sources(self) -> "tuple[FrameSource, ...]":
+        """What can be looked at while the run goes on, the best first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StepEvent:
-    """One step: `observation` is what the model saw, `action` what it answered."""
+    """One step: `observation` is what the model saw, `action` what it answered.
+
+    `next_observation` is what the step gave; where a lane of a vector environment resets itself
+    within a step, it is the last one of the episode all the same. `lane` is the lane of a vector
+    environment, or the number of the environment where a run has several.
+    """
 
     episode: int
     seed: int
@@ -38,12 +48,17 @@ class StepEvent:
     info: dict[str, Any]
     predict_ms: float
     step_ms: float
+    next_observation: Any = None
+    lane: int = 0
 
 
 class RunHooks:
     """Subclass and override what is of interest; what a hook raises ends the run.
 
-    `on_run_end` is called exactly once for each `on_run_start`, whatever ends the run.
+    `on_run_end` is called exactly once for each `on_run_start`, whatever ends the run. Where
+    several episodes are played at once, the calls for them are mixed, but never at the same time.
+    An episode that is tried again (`retries`) has an `on_episode_start` for each attempt, and
+    `on_episode_end` for the last.
     """
 
     def on_run_start(self, context: RunContext) -> None:
@@ -57,6 +72,9 @@ class RunHooks:
 
     def on_episode_end(self, result: EpisodeResult) -> None:
         """An episode ended, with a score or without."""
+
+    def on_error(self, error: BaseException) -> None:
+        """An attempt at an episode failed, or something ended the run; told before either does."""
 
     def on_run_end(self, result: RunResult) -> None:
         """The run ended; the result holds what was finished."""
