@@ -148,6 +148,14 @@ def test_a_remote_traceback_is_printed_with_the_error() -> None:
     assert (error.step, error.remote_traceback) == (7, "Traceback: boom\n")
 
 
+def test_a_served_models_traceback_is_printed_with_the_error() -> None:
+    error = rlcore.ModelException("no", model="pi", address="tcp://h:1", remote_traceback="boom\n")
+
+    assert error.__notes__ == ["In the model:\nboom"]
+    assert (error.model, error.address, error.code) == ("pi", "tcp://h:1", "model_failed")
+    assert not hasattr(rlcore.ModelException("no"), "__notes__")
+
+
 def test_facts_are_attributes() -> None:
     identity = rlcore.IdentityError(
         "x", environment="cp", version=2, expected="a", actual="b", differences=("a.b",)

@@ -46,6 +46,7 @@ PUBLIC = [
     "InvalidValueError",
     "JournalError",
     "MissingDependencyError",
+    "ModelException",
     "NotFoundError",
     "PermissionDeniedError",
     "PlatformTimeout",

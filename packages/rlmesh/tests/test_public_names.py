@@ -35,6 +35,7 @@ PUBLIC = [
     "JournalError",
     "MissingDependencyError",
     "Model",
+    "ModelException",
     "Outcome",
     "Param",
     "ParamSpec",

@@ -2,6 +2,7 @@
 
 RLMeshException(RuntimeError)
 ├ EnvironmentException                      the environment itself failed
+├ ModelException                            a served model itself failed
 ├ ProtocolException                         the peer broke the protocol or does not speak it
 │ └ IncompatibleError                       it speaks another generation or edition of it
 ├ IdentityError                             the served contract is not the registered one
@@ -79,6 +80,49 @@ class EnvironmentException(RLMeshException):
         self.remote_traceback = remote_traceback
         if remote_traceback:
             self.add_note(f"In the environment:\n{remote_traceback.rstrip()}")
+
+
+class ModelException(RLMeshException):
+    """A served model itself failed, not the way to it.
+
+    Attributes:
+        operation: what it was asked to do: `resolve`, `predict`, `reset`.
+        model: its name.
+        address: where it is served.
+        environment: the id of the environment that it was asked about.
+        episode_id: the episode in which it failed.
+        seed: the seed of that episode.
+        remote_type: the class name of the exception raised by the model.
+        remote_traceback: its traceback; printed with this error's own.
+    """
+
+    default_code = "model_failed"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operation: str | None = None,
+        model: str | None = None,
+        address: str | None = None,
+        environment: str | None = None,
+        episode_id: str | None = None,
+        seed: int | None = None,
+        remote_type: str | None = None,
+        remote_traceback: str | None = None,
+        **common: Unpack[CommonFacts],
+    ) -> None:
+        super().__init__(message, **common)
+        self.operation = operation
+        self.model = model
+        self.address = address
+        self.environment = environment
+        self.episode_id = episode_id
+        self.seed = seed
+        self.remote_type = remote_type
+        self.remote_traceback = remote_traceback
+        if remote_traceback:
+            self.add_note(f"In the model:\n{remote_traceback.rstrip()}")
 
 
 class ProtocolException(RLMeshException):

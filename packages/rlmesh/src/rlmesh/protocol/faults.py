@@ -81,7 +81,7 @@ def environment_fault(operation: str, error: BaseException) -> Fault:
         FaultCode.INTERNAL,
         message,
         recoverable=False,
-        debug_info=_traceback_of(news)[-TRACEBACK_LIMIT:],
+        debug_info=traceback_of(news)[-TRACEBACK_LIMIT:],
     )
 
 
@@ -140,7 +140,8 @@ def code_of(fault: Fault) -> str:
     return error_of(fault, _ANY).code
 
 
-def _traceback_of(error: BaseException) -> str:
+def traceback_of(error: BaseException) -> str:
+    """Return an exception's traceback as text; a note where its class fails to be formatted."""
     try:
         return "".join(traceback.format_exception(error))
     except Exception:  # a foreign exception may break its own formatting

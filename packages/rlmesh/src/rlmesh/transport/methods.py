@@ -9,6 +9,11 @@ SHUTDOWN = f"/{ENV_SERVICE}/Shutdown"
 # Ours: a client says that it will not come back to a session; what it says stands in the headers.
 LEAVE = f"/{ENV_SERVICE}/Leave"
 
+MODEL_SERVICE = "rlmesh.model.v1.ModelService"
+MODEL_HANDSHAKE = f"/{MODEL_SERVICE}/Handshake"
+MODEL_JOIN = f"/{MODEL_SERVICE}/Join"
+MODEL_SHUTDOWN = f"/{MODEL_SERVICE}/Shutdown"
+
 # Ours: what the server is doing.
 OPS_SERVICE = "rlmesh.ops.v1.OpsService"
 INSPECT = f"/{OPS_SERVICE}/Inspect"

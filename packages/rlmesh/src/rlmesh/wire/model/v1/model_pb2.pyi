@@ -551,9 +551,12 @@ class ResolveAdapterRequest(google.protobuf.message.Message):
     SELECTED_WORKFLOW_EDITION_FIELD_NUMBER: builtins.int
     EXECUTION_HORIZON_FIELD_NUMBER: builtins.int
     DELIVERS_HISTORY_FIELD_NUMBER: builtins.int
+    INSTRUCTION_FIELD_NUMBER: builtins.int
     selected_workflow_edition: builtins.str
     execution_horizon: builtins.int
     delivers_history: builtins.bool
+    instruction: builtins.str
+    """What to do, instead of what the environment says. Only written to servers that announce it."""
     @property
     def context(self) -> global___AdapterContext: ...
     @property
@@ -566,9 +569,11 @@ class ResolveAdapterRequest(google.protobuf.message.Message):
         selected_workflow_edition: builtins.str = ...,
         execution_horizon: builtins.int = ...,
         delivers_history: builtins.bool = ...,
+        instruction: builtins.str | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["context", b"context", "env_spec", b"env_spec"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["context", b"context", "delivers_history", b"delivers_history", "env_spec", b"env_spec", "execution_horizon", b"execution_horizon", "selected_workflow_edition", b"selected_workflow_edition"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_instruction", b"_instruction", "context", b"context", "env_spec", b"env_spec", "instruction", b"instruction"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_instruction", b"_instruction", "context", b"context", "delivers_history", b"delivers_history", "env_spec", b"env_spec", "execution_horizon", b"execution_horizon", "instruction", b"instruction", "selected_workflow_edition", b"selected_workflow_edition"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_instruction", b"_instruction"]) -> typing.Literal["instruction"] | None: ...
 
 global___ResolveAdapterRequest = ResolveAdapterRequest
 
