@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from threading import Condition
 from time import monotonic
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from rlmesh.runs.hooks import RunHooks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class ViewControl:
@@ -18,11 +16,17 @@ class ViewControl:
 
     A run looks at `asked` between steps, which costs no more than an attribute, and calls the rest
     only where that is true.
+
+    Args:
+        standing: called by `wait` on the run's thread, when the run stands still, and again when
+            something else shall be looked at.
     """
 
-    def __init__(self, lanes: int = 1) -> None:
+    def __init__(self, standing: Callable[[], None] | None = None) -> None:
         self.asked = False
-        self._lanes = lanes
+        self._lanes = 1
+        self._standing = standing
+        self._looked = False
         self._change = Condition()
         self._quit = False
         self._paused = False
@@ -78,11 +82,16 @@ class ViewControl:
             self._paused = True
             self._changed()
 
+    def look(self) -> None:
+        """Ask for another picture, where the run stands still."""
+        with self._change:
+            self._looked = True
+            self._change.notify_all()
+
     def take_skip(self, lane: int = 0) -> bool:
         """Return whether a lane's episode shall end now; true once for each time that was asked.
 
-        To be called at the start of an episode as well, and its answer thrown away: what was asked
-        for the last one does not concern the next.
+        What is asked for one episode does not concern the next: a viewer's `on_reset` forgets it.
         """
         with self._change:
             asked = lane in self._skips
@@ -101,12 +110,24 @@ class ViewControl:
         if not self._paused:
             return 0.0
         started = monotonic()
+        if self._standing is not None:
+            self._standing()
+        while self._stands():
+            if self._standing is not None:
+                self._standing()
+        return monotonic() - started
+
+    def _stands(self) -> bool:
+        """Wait; true where another picture is asked for, false where the run goes on."""
         with self._change:
             while self._paused and not (self._steps or self._quit or self._unheard):
+                if self._looked:
+                    self._looked = False
+                    return True
                 self._change.wait()
             self._steps = max(0, self._steps - 1)
             self._changed()
-        return monotonic() - started
+            return False
 
     def _changed(self) -> None:
         self.asked = self._quit or self._paused or bool(self._skips)
@@ -120,11 +141,18 @@ class ViewHooks(RunHooks):
     open, `on_episode_start`, `on_reset` with the first observation, `on_step` after each step,
     `on_episode_end`, `on_run_end`, and `close` at last, whatever happened. None of these raises:
     what goes wrong with looking is a `UserWarning`, and the run goes on.
+
+    Attributes:
+        control: what is asked of the run.
+        takes_terminal: whether it draws on the terminal, so that nothing else should.
     """
 
     control: ViewControl
+    takes_terminal: bool = False
 
-    def on_reset(self, observation: object, *, lane: int = 0) -> None:
+    def on_reset(
+        self, observation: object, *, episode: int, seed: int | None = None, lane: int = 0
+    ) -> None:
         """An episode was reset; this is its first observation."""
 
     def close(self) -> None:
