@@ -36,6 +36,8 @@ from rlmesh.transport.tls import ClientTls
 from rlmesh.transport.tls_probe import explanation, prepared
 
 RETRY_DELAYS = Backoff(first=0.05, factor=1.5, cap=0.5, jitter=0.2)
+MANY_LANES = "many_lanes"
+"""The code of the error that several environments are served where one was to be driven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,7 @@ def _shake_hands(connection: Connection, endpoint: Endpoint, destination: Destin
     if contract.num_envs > 1 and not destination.many:
         raise ConfigurationError(
             f"{connection.address} serves {contract.num_envs} environments at once",
+            code=MANY_LANES,
             hint="RemoteEnv drives one; RemoteVectorEnv drives all of them.",
         )
     _check_identity(contract, endpoint, destination)
