@@ -1,10 +1,16 @@
+import functools
 import importlib
 from typing import Any
 
 import numpy as np
 import pytest
 from rlcore import ConfigurationError
-from rlmesh.runs.statistics import bootstrap_mean_interval, wilson_interval
+from rlmesh.runs.statistics import (
+    bootstrap_interval,
+    bootstrap_mean_interval,
+    interquartile_mean,
+    wilson_interval,
+)
 
 stats: Any = importlib.import_module("scipy.stats")  # Any: scipy ships no types
 
@@ -37,15 +43,54 @@ def test_confidence_in_percent_is_refused_with_the_remedy() -> None:
         wilson_interval(1, 2, 95)
 
 
-def test_bootstrap_interval_is_close_to_scipys() -> None:
-    values = np.random.default_rng(5).exponential(10.0, 60)
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+@pytest.mark.parametrize("n", [12, 60, 400])
+def test_bootstrap_interval_of_a_mean_is_close_to_scipys(n: int, confidence: float) -> None:
+    values = np.random.default_rng(n).exponential(10.0, n)
     expected = stats.bootstrap(
-        (values,), np.mean, n_resamples=20_000, method="percentile", rng=np.random.default_rng(1)
+        (values,),
+        np.mean,
+        n_resamples=20_000,
+        confidence_level=confidence,
+        method="BCa",
+        rng=np.random.default_rng(1),
     ).confidence_interval
 
-    interval = bootstrap_mean_interval(values.tolist(), resamples=20_000)
+    interval = bootstrap_mean_interval(values.tolist(), confidence, resamples=20_000)
 
-    assert interval == pytest.approx((expected.low, expected.high), abs=0.15)
+    tolerance = 0.05 * (expected.high - expected.low)
+    assert interval == pytest.approx((expected.low, expected.high), abs=tolerance)
+
+
+def test_bootstrap_interval_of_an_interquartile_mean_is_close_to_scipys() -> None:
+    values = np.random.default_rng(8).exponential(10.0, 50)
+    expected = stats.bootstrap(
+        (values,),
+        functools.partial(stats.trim_mean, proportiontocut=0.25),
+        n_resamples=20_000,
+        method="BCa",
+        rng=np.random.default_rng(1),
+    ).confidence_interval
+
+    interval = bootstrap_interval(values.tolist(), interquartile_mean, resamples=20_000)
+
+    tolerance = 0.05 * (expected.high - expected.low)
+    assert interval == pytest.approx((expected.low, expected.high), abs=tolerance)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 100, 101, 102, 103])
+def test_the_interquartile_mean_is_scipys_trimmed_mean(n: int) -> None:
+    values = np.random.default_rng(n).normal(size=(3, n))
+
+    assert interquartile_mean(values) == pytest.approx(stats.trim_mean(values, 0.25, axis=1))
+
+
+def test_an_interval_of_skewed_values_reaches_further_to_their_side() -> None:
+    values = [0.0] * 18 + [1.0, 50.0]
+    low, high = bootstrap_mean_interval(values)
+
+    # The middle of a symmetric interval would be the mean, 2.55.
+    assert (low + high) / 2 > 2.55 * 1.3
 
 
 def test_bootstrap_interval_covers_the_true_mean_about_as_often_as_it_says() -> None:

@@ -1,14 +1,23 @@
 """Intervals for rates and means: how sure a number of episodes lets us be."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from rlcore import ConfigurationError
 
-_DRAWS_PER_BLOCK = 1_000_000
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Statistic = Callable[[Floats], Floats]
+    """From samples in rows to one number for each row."""
+
+RESAMPLES = 4000
+_NUMBERS_PER_BLOCK = 1_000_000
+_NORMAL = NormalDist()
 
 
 class Interval(NamedTuple):
@@ -25,11 +34,11 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
         ConfigurationError: there are no trials, more successes than trials, or the confidence is
             not strictly between 0 and 1.
     """
-    _require_confidence(confidence)
+    require_confidence(confidence)
     if n < 1 or not 0 <= successes <= n:
         message = f"{successes} successes out of {n} trials is not a rate"
         raise ConfigurationError(message, hint="give 0 <= successes <= n and n >= 1")
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    z = _NORMAL.inv_cdf(0.5 + confidence / 2)
     rate = successes / n
     spread = 1 + z * z / n
     centre = (rate + z * z / (2 * n)) / spread
@@ -41,15 +50,41 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
 
 
 def bootstrap_mean_interval(
-    values: Sequence[float], confidence: float = 0.95, resamples: int = 2000, seed: int = 0
+    values: Sequence[float], confidence: float = 0.95, resamples: int = RESAMPLES, seed: int = 0
 ) -> Interval:
-    """Return the percentile bootstrap interval of a mean; the same seed gives the same interval.
+    """Return the bootstrap interval (BCa) of a mean; the same seed gives the same interval.
 
     Raises:
         ConfigurationError: there are fewer than two values, a value is not finite, or an argument
             is out of range.
     """
-    _require_confidence(confidence)
+    return bootstrap_interval(values, mean, confidence, resamples, seed)
+
+
+def bootstrap_interval(
+    values: Sequence[float],
+    statistic: "Statistic",
+    confidence: float = 0.95,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Interval:
+    """Return the bias-corrected and accelerated bootstrap interval of a statistic.
+
+    The method is that of Efron (1987), "Better Bootstrap Confidence Intervals". With few values
+    (below about twenty) such an interval is a little too narrow.
+
+    Args:
+        values: at least two finite numbers.
+        statistic: from samples in the rows of an array to a number for each row.
+        confidence: strictly between 0 and 1.
+        resamples: how often values are drawn anew.
+        seed: which draws; the same seed gives the same interval.
+
+    Raises:
+        ConfigurationError: there are fewer than two values, a value is not finite, or an argument
+            is out of range.
+    """
+    require_confidence(confidence)
     if resamples < 1:
         raise ConfigurationError(f"resamples is {resamples}", hint="give at least 1")
     sample = np.asarray(values, dtype=np.float64)
@@ -60,22 +95,88 @@ def bootstrap_mean_interval(
         raise ConfigurationError("a bootstrap needs finite values, and one of them is not")
     if (sample == sample[0]).all():
         return Interval(float(sample[0]), float(sample[0]))
-    generator = np.random.default_rng(seed)
-    rows = max(1, _DRAWS_PER_BLOCK // sample.size)
-    means = np.concatenate(
-        [
-            sample[
-                generator.integers(0, sample.size, (min(rows, resamples - start), sample.size))
-            ].mean(axis=1)
-            for start in range(0, resamples, rows)
-        ]
+    drawn = np.concatenate(
+        [statistic(rows) for rows in _resampled(sample, resamples, np.random.default_rng(seed))]
     )
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(means, (tail, 1 - tail))
+    low, high = np.quantile(drawn, _shares(sample, drawn, statistic, confidence))
     return Interval(float(low), float(high))
 
 
-def _require_confidence(confidence: float) -> None:
+def mean(rows: "Floats") -> "Floats":
+    """Return the mean of each row."""
+    return cast("Floats", rows.mean(axis=-1))
+
+
+def interquartile_mean(rows: "Floats") -> "Floats":
+    """Return the mean of the middle half of each row.
+
+    Of n values, the n // 4 smallest and largest are left out. Fewer outliers decide it than a
+    mean, and more values than a median: Agarwal et al. (2021), "Deep RL at the Edge of the
+    Statistical Precipice".
+    """
+    count = rows.shape[-1]
+    cut = count // 4
+    middle = np.partition(rows, (cut, count - cut - 1), axis=-1)[..., cut : count - cut]
+    return cast("Floats", middle.mean(axis=-1))
+
+
+def require_confidence(confidence: float) -> None:
+    """Do nothing for a confidence.
+
+    Raises:
+        ConfigurationError: it is not strictly between 0 and 1.
+    """
     if not 0 < confidence < 1:
         message = f"confidence is {confidence!r}, which is not between 0 and 1"
         raise ConfigurationError(message, hint="95 % is 0.95")
+
+
+def _resampled(
+    sample: "Floats", resamples: int, generator: np.random.Generator
+) -> "Iterator[Floats]":
+    rows = max(1, _NUMBERS_PER_BLOCK // sample.size)
+    for start in range(0, resamples, rows):
+        shape = (min(rows, resamples - start), sample.size)
+        yield sample[generator.integers(0, sample.size, shape)]
+
+
+def _shares(
+    sample: "Floats", drawn: "Floats", statistic: "Statistic", confidence: float
+) -> tuple[float, float]:
+    """Which quantiles of what was drawn are the ends of the interval."""
+    found = statistic(sample[None, :])[0]
+    below = float(((drawn < found).mean() + (drawn <= found).mean()) / 2)
+    # All on one side would shift the interval infinitely far; this many draws cannot tell.
+    edge = 0.5 / drawn.size
+    bias = _NORMAL.inv_cdf(min(max(below, edge), 1 - edge))
+    acceleration = _acceleration(sample, statistic)
+
+    def share(z: float) -> float:
+        shifted = bias + z
+        rest = 1 - acceleration * shifted
+        if rest <= 0:
+            return 1.0 if shifted > 0 else 0.0
+        return _NORMAL.cdf(bias + shifted / rest)
+
+    z = _NORMAL.inv_cdf(0.5 + confidence / 2)
+    return share(-z), share(z)
+
+
+def _acceleration(sample: "Floats", statistic: "Statistic") -> float:
+    """How fast the statistic's spread changes with its value, from leaving out one value each."""
+    if statistic is mean:  # leaving one out moves a mean in proportion to that value
+        influence = sample - sample.mean()
+    else:
+        left_out = np.concatenate([statistic(rows) for rows in _each_left_out(sample)])
+        influence = left_out.mean() - left_out
+    squares = float((influence**2).sum())
+    return 0.0 if squares == 0 else float((influence**3).sum()) / (6 * squares**1.5)
+
+
+def _each_left_out(sample: "Floats") -> "Iterator[Floats]":
+    size = sample.size
+    rows = max(1, _NUMBERS_PER_BLOCK // size)
+    for start in range(0, size, rows):
+        which = np.arange(start, min(start + rows, size))[:, None]
+        places = np.arange(size - 1)[None, :]
+        yield sample[places + (places >= which)]
