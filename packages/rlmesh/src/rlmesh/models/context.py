@@ -10,6 +10,7 @@ class PredictContext(TypedDict):
 
     `predict_index` counts the predictions of the episode from 0, `predict_seed` is a fresh
     reproducible seed for each of them, and `state` is a dict that lives until the episode ends.
+    Batched predictions get a list of these as `contexts`, in the order of the rows.
     """
 
     episode_id: str
@@ -20,18 +21,26 @@ class PredictContext(TypedDict):
 
 
 class EpisodeContext:
-    """Makes the contexts of one episode's predictions."""
+    """Makes the contexts of one episode's predictions.
+
+    Attributes:
+        episode_id: the episode's id; empty for a prediction outside any.
+        seed: what the episode was reset with.
+        predict_index: how many predictions were made, whether or not they asked for a context.
+    """
+
+    __slots__ = ("_state", "episode_id", "predict_index", "seed")
 
     def __init__(self, episode_id: str, seed: int | None) -> None:
         self.episode_id = episode_id
         self.seed = seed
-        self._count = 0
+        self.predict_index = 0
         self._state: dict[str, Any] = {}  # Any: see PredictContext
 
     def following(self) -> PredictContext:
         """Return the context of the next prediction."""
-        index = self._count
-        self._count += 1
+        index = self.predict_index
+        self.predict_index = index + 1
         return {
             "episode_id": self.episode_id,
             "episode_seed": self.seed,
@@ -39,3 +48,17 @@ class EpisodeContext:
             "predict_seed": None if self.seed is None else predict_seed(self.seed, index),
             "state": self._state,
         }
+
+
+class GivenContext(EpisodeContext):
+    """Stands for the episode where a prediction is made by hand, with a context in hand."""
+
+    __slots__ = ("_given",)
+
+    def __init__(self, given: PredictContext) -> None:
+        super().__init__(given["episode_id"], given["episode_seed"])
+        self._given = given
+
+    def following(self) -> PredictContext:
+        """Return the context that was given."""
+        return self._given

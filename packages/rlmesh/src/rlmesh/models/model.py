@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeGuard, cast
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeGuard, cast
 
 from rlcore import ConfigurationError
 
-from rlmesh.models.context import EpisodeContext, PredictContext
+from rlmesh.models.by_hand import call_by_hand
+from rlmesh.models.context import PredictContext
 from rlmesh.models.conversion import Backend
+from rlmesh.models.corners import CORNERS, Corners, derive, overridden_corners, uniform
+from rlmesh.models.horizon import checked_native_chunk
+from rlmesh.models.predicting import ActionT, ObservationT, Predicting
 from rlmesh.models.sentinels import NoAdapter, Sentinel
-from rlmesh.models.signature import Predict, accepts_one, prediction
+from rlmesh.models.signature import Predict, accepts_one
 
 if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
+    from rlmesh.params import ParamSpec
     from rlmesh.runs.results import RunResult
     from rlmesh.runs.session import Session
-
-    ObservationT = TypeVar("ObservationT", default=Any)
-    ActionT = TypeVar("ActionT", default=Any)
-else:
-    # Defaults of type variables exist for type checkers only before Python 3.13.
-    from typing import TypeVar
-
-    ObservationT = TypeVar("ObservationT")
-    ActionT = TypeVar("ActionT")
 
 
 Source: TypeAlias = Callable[[Any], Any] | Callable[[Any, PredictContext], Any] | object
@@ -39,13 +34,14 @@ class ModelTypeError(ConfigurationError, TypeError):
     default_code = "not_a_model"
 
 
-class Model(Generic[ObservationT, ActionT]):
+class Model(Predicting[ObservationT, ActionT]):
     """A policy over native values: arrays arrive as `rlmesh.Tensor`.
 
     Wrap a predict callable or a policy object with a `predict` method (an instance, or a class
     that takes no arguments), or subclass and write `predict(self, observation)`, with a second
-    parameter `context` where it is wanted, and `load(self)` for what happens once.
-    `rlmesh.numpy.Model` is the same over numpy arrays.
+    parameter `context` where it is wanted, and `load(self)` for what happens once. In place of
+    `predict`, or beside it, there may be `predict_chunk`, `predict_batch` and
+    `predict_chunk_batch`. `rlmesh.numpy.Model` is the same over numpy arrays.
 
     Args:
         source: what to wrap; a subclass needs none.
@@ -56,17 +52,35 @@ class Model(Generic[ObservationT, ActionT]):
             policy's `reset` is used when this is not given.
         on_close: called once by `close`; a policy's `close` is used when this is not given.
         deterministic: for policies whose `predict` has that parameter.
+        trust_entrypoints: whether an adapter may import code that an environment names.
+
+    Attributes:
+        spec: as above; a subclass may set it.
+        params: what `load` takes, where `from_config` should check more than its signature.
+        workflow_edition: the edition of the protocol that the model was written for.
+        device: where observations are put before they are predicted from; for torch and jax.
+        allow_fusion: observations of different environments may share one `predict_batch`.
+        native_chunk: how many actions each chunk holds, where that is always the same.
 
     Raises:
         ModelTypeError: there is nothing to predict with, or it is not callable.
     """
 
     backend: ClassVar[Backend] = "native"
+    params: ClassVar[ParamSpec | None] = None
+    workflow_edition: str | None = None
     device: object = None
     spec: NoAdapter | None = None
-    name: str
+    name: str = ""
     digest: str | None = None
-    _close_hook: Callable[..., object] | None
+    allow_fusion: bool = True
+    native_chunk: int | None = None
+    trust_entrypoints: bool = False
+    _deterministic: bool = True
+    _episode_end_hook: Callable[..., object] | None = None
+    _close_hook: Callable[..., object] | None = None
+    _corners: Corners | None = None
+    _wrapped: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
     def __init__(
         self,
@@ -78,16 +92,19 @@ class Model(Generic[ObservationT, ActionT]):
         on_episode_end: Callable[..., object] | None = None,
         on_close: Callable[[], object] | None = None,
         deterministic: bool = True,
+        trust_entrypoints: bool = False,
     ) -> None:
-        self._prepare(
-            source,
-            spec=spec,
-            name=name,
-            digest=digest,
-            on_episode_end=on_episode_end,
-            on_close=on_close,
-            deterministic=deterministic,
-        )
+        self._deterministic = deterministic
+        self._wrap(source, spec)
+        self._episode_end_hook = on_episode_end or self._episode_end_hook
+        self._close_hook = on_close or self._close_hook
+        if digest is not None:
+            self.digest = digest
+        if name is not None:
+            self.name = name
+        if trust_entrypoints:
+            self.trust_entrypoints = True
+        self._derive()
         self.load()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:  # Any: passed on to other bases
@@ -102,32 +119,29 @@ class Model(Generic[ObservationT, ActionT]):
     def from_config(cls, **config: Any) -> Self:  # Any: the subclass's own load parameters
         """Build a subclass and call its `load` with these arguments.
 
+        They are checked against the class's `params` and the signature of `load` before.
+
         Raises:
-            ModelTypeError: the class has no `load` of its own, or it does not take these.
+            ModelTypeError: this is no subclass, or it has no `load` of its own.
+            ParamError: `load` does not take these.
         """
+        from rlmesh.params import bind_params
+
+        if not overridden_corners(cls):
+            raise ModelTypeError(
+                f"{cls.__qualname__} has no way to predict",
+                hint="from_config is for subclasses that define 'predict' and 'load'",
+            )
         if cls.load is Model.load and config:
             raise ModelTypeError(f"{cls.__qualname__} has no 'load' that could take {config!r}")
+        bound = bind_params(cls.load, cls.params, config)
         model = cls.__new__(cls)
-        model._prepare(None)
-        try:
-            inspect.signature(model.load).bind(**config)
-        except TypeError as error:
-            raise ModelTypeError(f"{cls.__qualname__}.load: {error}") from error
-        model.load(**config)
+        model._derive()
+        model.load(**bound)
         return model
 
     def load(self, *args: Any, **kwargs: Any) -> None:  # Any: a subclass declares its own
         """Prepare what `predict` needs; called once by the constructor. Override it."""
-
-    def predict(
-        self, observation: ObservationT, /, *args: Any, **kwargs: Any
-    ) -> ActionT:  # Any: a subclass may or may not take a context
-        """Return the action for an observation. Override it, or wrap something that has it."""
-        if self._source is None:
-            raise ModelTypeError(f"{type(self).__qualname__} has no 'predict' of its own")
-        if args or kwargs:
-            return cast("ActionT", self._source(observation, *args, **kwargs))
-        return cast("ActionT", self.prediction()(observation, EpisodeContext("", None)))
 
     def on_episode_end(self, *args: Any, **kwargs: Any) -> object:  # Any: or none
         """Forget what belongs to an episode. Override it as `(self, episode_id)` or `(self)`."""
@@ -148,17 +162,20 @@ class Model(Generic[ObservationT, ActionT]):
 
         return run(self, env, **options)
 
-    def session(self, env: object, *, close_env: bool = False) -> Session:
+    def session(self, env: object, **options: Any) -> Session:  # Any: those of `rlmesh.session`
         """Drive this model on an environment step by step: `rlmesh.session(self, env)`."""
         from rlmesh.runs.session import session
 
-        return session(self, env, close_env=close_env)
+        return session(self, env, **options)
+
+    @property
+    def corners(self) -> Corners:
+        """The ways to predict as runs and servers call them."""
+        return self._corners or self._derive()
 
     def prediction(self) -> Predict:
         """Return how a run calls this model: with an observation and its episode."""
-        overridden = type(self).predict is not Model.predict
-        call = self.predict if overridden or self._source is None else self._source
-        return prediction(call, deterministic=self._deterministic)
+        return self.corners.predict
 
     def end_episode(self, episode_id: str) -> None:
         """Tell the model that an episode ended, by the hook as it was written."""
@@ -171,51 +188,74 @@ class Model(Generic[ObservationT, ActionT]):
     def __repr__(self) -> str:
         return f"{type(self).__module__.split('.')[0]}.{type(self).__qualname__}({self.name!r})"
 
-    def _prepare(
-        self,
-        source: object,
-        *,
-        spec: NoAdapter | None = None,
-        name: str | None = None,
-        digest: str | None = None,
-        on_episode_end: Callable[..., object] | None = None,
-        on_close: Callable[[], object] | None = None,
-        deterministic: bool = True,
-    ) -> None:
-        if spec not in (None, Sentinel.NO_ADAPTER):
-            raise ModelTypeError(
-                f"spec is {spec!r}", hint="this version takes None or rlmesh.NO_ADAPTER"
-            )
+    def _wrap(self, source: object, spec: object) -> None:
         policy = source() if isinstance(source, type) and not is_model_class(source) else source
-        self._source = _callable_of(policy, wanted=type(self).predict is Model.predict)
-        self._deterministic = deterministic
-        self._episode_end_hook = on_episode_end or _method(policy, "reset")
-        self._close_hook = on_close or _method(policy, "close")
-        if spec is not None:
-            self.spec = spec
-        if digest is not None:
-            self.digest = digest
-        given = name or getattr(self, "name", None)
-        self.name = given or _name_of(type(self) if policy is None else policy)
-
-
-def _callable_of(policy: object, *, wanted: bool) -> Callable[..., Any] | None:
-    if policy is None:
-        if wanted:
+        if is_model(policy) or is_model_class(policy):
+            raise ModelTypeError(f"{policy!r} is a Model already", hint="use it as it is")
+        if policy is not None:
+            self._wrapped = _corners_of(policy)
+            self._episode_end_hook = _method(policy, "reset")
+            self._close_hook = _method(policy, "close")
+            self.native_chunk = getattr(policy, "native_chunk", None) or self.native_chunk
+            self.name = self.name or _name_of(policy)
+        found: object = self.spec if spec is None else spec
+        if found is None:
+            found = getattr(policy, "spec", None)
+        if found is not None and found is not Sentinel.NO_ADAPTER:
             raise ModelTypeError(
-                "a Model needs something to predict with",
+                f"spec is {found!r}", hint="this version takes None or rlmesh.NO_ADAPTER"
+            )
+        self.spec = found
+
+    def _derive(self) -> Corners:
+        """Find out, once, how this model predicts.
+
+        Raises:
+            ModelTypeError: it cannot, or what it says of its chunks cannot be.
+        """
+        kind = type(self)
+        self.name = self.name or _name_of(kind)
+        own = {
+            name: cast("Callable[..., Any]", getattr(self, name))
+            for name in overridden_corners(kind)
+        }
+        given = {**self._wrapped, **own}
+        native = self.backend == "native"
+        corners = derive(given, native=native, deterministic=self._deterministic)
+        if corners is None:
+            raise ModelTypeError(
+                f"{kind.__qualname__} has {', '.join(given)}, from which no 'predict' follows over "
+                "native values"
+                if given
+                else "a Model needs something to predict with",
                 hint="give it a callable or a policy, or subclass it and define 'predict'",
             )
-        return None
-    if is_model(policy) or is_model_class(policy):
-        raise ModelTypeError(f"{policy!r} is a Model already", hint="use it as it is")
-    for candidate in (_method(policy, "predict"), policy):
-        if callable(candidate):
-            return candidate
-    raise ModelTypeError(
-        f"{policy!r} can neither be called nor has it a 'predict' method",
-        hint="wrap a function observation -> action, or an object with 'predict'",
-    )
+        self.native_chunk = checked_native_chunk(self.native_chunk, owner=self.name)
+        if self.native_chunk is not None and corners.predict_chunk is None:
+            raise ModelTypeError(
+                f"{self.name!r} has native_chunk={self.native_chunk} and predicts no chunks",
+                hint="define 'predict_chunk', or leave native_chunk out",
+            )
+        self._corners = corners
+        return corners
+
+    def _inherited(
+        self, name: str, observation: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:  # Any: see Predicting
+        wrapped = self._wrapped.get(name)
+        if wrapped is not None and (args or kwargs):
+            return wrapped(observation, *args, **kwargs)
+        if wrapped is not None:
+            corner: Callable[..., Any] | None = uniform(
+                name, wrapped, deterministic=self._deterministic
+            )
+        elif name in overridden_corners(type(self)):
+            corner = None  # an author's `super().predict(...)`, with nothing behind it
+        else:
+            corner = getattr(self.corners, name)
+        if corner is None:
+            raise ModelTypeError(f"{type(self).__qualname__} has no {name!r} of its own to call")
+        return call_by_hand(corner, name, observation, args, kwargs)
 
 
 def is_model(candidate: object) -> TypeGuard[Model]:
@@ -226,6 +266,20 @@ def is_model(candidate: object) -> TypeGuard[Model]:
 def is_model_class(candidate: object) -> TypeGuard[type[Model]]:
     """Whether something is a class of models."""
     return isinstance(candidate, type) and issubclass(candidate, Model)
+
+
+def _corners_of(policy: object) -> dict[str, Callable[..., Any]]:
+    """Return what a policy predicts with, by name."""
+    found = {name: _method(policy, name) for name in CORNERS}
+    given = {name: method for name, method in found.items() if method is not None}
+    if not given and callable(policy):
+        given["predict"] = policy
+    if not given:
+        raise ModelTypeError(
+            f"{policy!r} can neither be called nor has it a 'predict' method",
+            hint="wrap a function observation -> action, or an object with 'predict'",
+        )
+    return given
 
 
 def _method(policy: object, name: str) -> Callable[..., object] | None:

@@ -1,41 +1,86 @@
 """The baseline that samples the action space, reproducibly for every episode seed."""
 
-from typing import Any
+from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 from rlcore import ConfigurationError, Error
 
-from rlmesh.models.context import EpisodeContext
-from rlmesh.models.conversion import to_numpy
+from rlmesh.backends.frameworks import FrameworkName
+from rlmesh.models.policy import PolicyEpisode
 from rlmesh.models.seeds import predict_seed
 from rlmesh.spaces import Space, from_gymnasium_space
+from rlmesh.values import NUMPY
+
+if TYPE_CHECKING:
+    from rlmesh.specs import EnvContract
+
+
+class RandomEpisode(PolicyEpisode):
+    """An episode with the generator of its samples."""
+
+    __slots__ = ("generator",)
+
+    def __init__(self, episode_id: str, seed: int | None) -> None:
+        super().__init__(episode_id, seed)
+        start = None if seed is None else predict_seed(seed, 0)
+        self.generator = np.random.default_rng(start)
 
 
 class RandomPolicy:
-    """Samples actions of one space; two episodes with one seed get the same actions.
-
-    Raises:
-        ConfigurationError: the space is of a kind that cannot be sampled here.
-    """
+    """Samples actions of one space; two episodes with one seed get the same actions."""
 
     name = "RANDOM_SAMPLE"
+    digest: str | None = None
+    framework: FrameworkName = "numpy"
 
-    def __init__(self, action_space: object) -> None:
-        self._space = _own(action_space)
-        self._episode: EpisodeContext | None = None
+    def __init__(self) -> None:
+        self._space: Space | None = None
 
-    def predict(self, observation: object, episode: EpisodeContext) -> object:
-        """Return a sample; the first of an episode restarts the sequence from its seed."""
-        if episode is not self._episode:
-            self._episode = episode
-            if episode.seed is not None:
-                self._space.seed(predict_seed(episode.seed, 0))
-        return to_numpy(self._space.sample())
+    def bind(
+        self, contract: EnvContract | None, *, num_envs: int, action_space: object = None
+    ) -> None:
+        """Learn what to sample.
+
+        Raises:
+            ConfigurationError: the space is of a kind that cannot be sampled here, or unknown.
+        """
+        self._space = _own(action_space) if contract is None else contract.action_space
+
+    def begin(self, episode_id: str, seed: int | None) -> RandomEpisode:
+        """Open an episode, whose samples follow from its seed."""
+        return RandomEpisode(episode_id, seed)
+
+    def predict(self, observation: object, episode: PolicyEpisode) -> object:
+        """Return a sample.
+
+        Raises:
+            ConfigurationError: no environment was bound, or the episode is another policy's.
+        """
+        if self._space is None or not isinstance(episode, RandomEpisode):
+            raise ConfigurationError(
+                "RANDOM_SAMPLE has no space to sample", hint="bind() it, and begin() an episode"
+            )
+        episode.predict_index += 1
+        sample: object = self._space.draw(episode.generator, NUMPY)
+        return sample
+
+    def predict_batch(self, observation: object, episodes: Sequence[PolicyEpisode]) -> object:
+        """Return a list with a sample of each episode."""
+        return [self.predict(None, episode) for episode in episodes]
+
+    def end(self, episode: PolicyEpisode) -> None:
+        """Do nothing: there is nobody to tell."""
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to release."""
 
 
 def _own(action_space: Any) -> Space:  # Any: gymnasium's or ours
-    """A space of our own, so that seeding it leaves the environment's generator alone."""
     if isinstance(action_space, Space):
-        return action_space.spec
+        return action_space
     try:
         return from_gymnasium_space(action_space)
     except (Error, TypeError, ValueError) as error:

@@ -9,7 +9,7 @@ from rlcore import EnvironmentIdentity
 from rlmesh.models.context import EpisodeContext
 from rlmesh.models.conversion import Backend, converter
 from rlmesh.models.model import Model, ModelTypeError, is_model, is_model_class
-from rlmesh.models.random_policy import RandomPolicy
+from rlmesh.models.random_policy import RandomEpisode, RandomPolicy
 from rlmesh.models.seeds import ENV_RESET_OPTIONS_KEY, TRIAL_INDEX_OPTION
 from rlmesh.models.sentinels import Sentinel
 from rlmesh.models.signature import Predict
@@ -122,8 +122,9 @@ class Driver:
         if self.model is None:
             # A handle's own space may say it in gymnasium's words, which are fewer.
             known = self.contract
-            space = self.target.env.action_space if known is None else known.action_space
-            return RandomPolicy(space).predict
+            policy = RandomPolicy()
+            policy.bind(known, num_envs=1, action_space=self.target.env.action_space)
+            return _sampling(policy)
         return self.model.prediction()
 
     def _close_model(self) -> None:
@@ -143,6 +144,18 @@ def _model(model: object) -> tuple[Model | None, bool]:
         f"{model!r} is not a Model",
         hint="wrap it in rlmesh.numpy.Model(...) for numpy arrays, or in rlmesh.Model(...)",
     )
+
+
+def _sampling(policy: RandomPolicy) -> Predict:
+    opened: dict[EpisodeContext, RandomEpisode] = {}
+
+    def predict(observation: object, context: EpisodeContext) -> object:
+        if context not in opened:
+            opened.clear()
+            opened[context] = policy.begin(context.episode_id, context.seed)
+        return policy.predict(observation, opened[context])
+
+    return predict
 
 
 def _takes_trial(target: Target) -> bool:

@@ -1,0 +1,219 @@
+"""What a model answered, held against what the environment can be stepped with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, Unpack, cast
+
+import numpy as np
+from rlcore import InvalidActionError, InvalidValueError
+from rlcore.errors import CommonFacts
+
+from rlmesh.codec import NUMPY, compile_codec
+from rlmesh.codec.batch import compile_batch_codec
+from rlmesh.models.context import EpisodeContext
+from rlmesh.spaces import Space
+from rlmesh.spaces.box import Box
+from rlmesh.spaces.coerce import shown
+from rlmesh.spaces.discrete import Discrete
+from rlmesh.specs import UNKNOWN_ID, EnvContract
+from rlmesh.values import DTYPES
+
+# Any, in this room: whatever a model makes.
+Fits: TypeAlias = Callable[[Any], bool]
+
+
+class PredictionError(InvalidActionError):
+    """A model's answer is no action of the environment; the environment was not stepped.
+
+    Attributes:
+        model: the model's name.
+        environment: the environment's id, where it is known.
+        episode_id: the episode.
+        seed: its seed.
+        step: which step of the episode the answer was for, from 1.
+        space: the action space, as text.
+        action: the answer, as text that may be cut off.
+        observation: the types and shapes that the model was given.
+    """
+
+    default_code = "invalid_prediction"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str = "$",
+        model: str | None = None,
+        environment: str | None = None,
+        episode_id: str | None = None,
+        seed: int | None = None,
+        step: int | None = None,
+        space: str | None = None,
+        action: str | None = None,
+        observation: str | None = None,
+        **common: Unpack[CommonFacts],
+    ) -> None:
+        super().__init__(message, path=path, **common)
+        self.model = model
+        self.environment = environment
+        self.episode_id = episode_id
+        self.seed = seed
+        self.step = step
+        self.space = space
+        self.action = action
+        self.observation = observation
+
+
+class Answers:
+    """Refuses what is no action, in words about the model.
+
+    It asks for the form of the space, as the wire does: shapes, types that can be cast without
+    loss, numbers that exist in a discrete space, no NaN. Bounds of a Box are the environment's to
+    enforce.
+    """
+
+    def __init__(self, model: str, contract: EnvContract | None) -> None:
+        self._model = model
+        self._space: Space | None = None
+        self._environment: str | None = None
+        self.fits: Fits = _is_something
+        self._write: Callable[[Any], object] = _nothing
+        self._write_many: Callable[[Any, int], object] = _nothing_of_many
+        if contract is not None:
+            space = contract.action_space
+            self._space = space
+            self._environment = None if contract.id == UNKNOWN_ID else contract.id
+            self.fits = surely_fits(space)
+            self._write = compile_codec(space, backend=NUMPY, strict_nan=True).encode
+            self._write_many = compile_batch_codec(space, backend=NUMPY, strict_nan=True).encode
+
+    def check(
+        self, action: object, observation: object, episode: EpisodeContext, step: int
+    ) -> None:
+        """Do nothing for an action.
+
+        Raises:
+            PredictionError: it is none.
+        """
+        if self.fits(action):
+            return
+        try:
+            if action is None and self._space is None:
+                raise InvalidActionError("there is no action: it is None")
+            self._write(action)
+        except InvalidValueError as error:
+            raise self.refusal(error, action, observation, episode, step) from error
+
+    def check_batch(
+        self, actions: object, observations: object, episodes: Sequence[EpisodeContext], step: int
+    ) -> None:
+        """Do nothing for an action of each episode.
+
+        Raises:
+            PredictionError: they are none.
+        """
+        try:
+            if actions is None:
+                raise InvalidActionError("there are no actions: it is None")
+            self._write_many(actions, len(episodes))
+        except InvalidValueError as error:
+            raise self.refusal(error, actions, observations, episodes[0], step) from error
+
+    def refusal(
+        self,
+        error: InvalidValueError,
+        answer: object,
+        observation: object,
+        episode: EpisodeContext,
+        step: int,
+    ) -> PredictionError:
+        """Return the error that says whose fault it is, where, and what was expected."""
+        given, space = summary(observation), None if self._space is None else repr(self._space)
+        whose = "the environment" if self._environment is None else repr(self._environment)
+        expected = "" if space is None else f" The action space is {space}."
+        return PredictionError(
+            f"the model {self._model!r} answered with what {whose} cannot be stepped with, at step "
+            f"{step} of the episode with seed {episode.seed}: {error.message}. "
+            f"It was given {given} and answered {shown(answer)}.{expected}",
+            path=error.path,
+            hint="The model is wrong here, not the environment: change what its predict returns.",
+            model=self._model,
+            environment=self._environment,
+            episode_id=episode.episode_id,
+            seed=episode.seed,
+            step=step,
+            space=space,
+            action=shown(answer),
+            observation=given,
+        )
+
+
+def surely_fits(space: Space) -> Fits:
+    """Return a quick test that accepts what is in form as it stands, and leaves the rest open."""
+    if isinstance(space, Box):
+        return _box_fits(space)
+    if isinstance(space, Discrete):
+        return _discrete_fits(space)
+    return lambda action: False
+
+
+def _box_fits(space: Box) -> Fits:
+    dtype, shape = DTYPES[space.dtype], tuple(space.shape)
+    if dtype.kind != "f":
+        return lambda action: (
+            type(action) is np.ndarray and action.dtype is dtype and action.shape == shape
+        )
+    if len(shape) == 1:
+
+        def fits(action: Any) -> bool:
+            if type(action) is not np.ndarray or action.dtype is not dtype or action.shape != shape:
+                return False
+            # A sum of squares is NaN only where an element is: infinities cannot cancel out.
+            squares = action.dot(action)
+            return bool(squares == squares)
+
+        return fits
+    return lambda action: (
+        type(action) is np.ndarray
+        and action.dtype is dtype
+        and action.shape == shape
+        and not np.isnan(action).any()
+    )
+
+
+def _discrete_fits(space: Discrete) -> Fits:
+    low, high = int(space.start), int(space.start + space.n - 1)
+    integers: Final = (int, np.int64, np.int32)
+    return lambda action: type(action) in integers and low <= action <= high
+
+
+def _is_something(action: object) -> bool:
+    return action is not None
+
+
+def _nothing(action: object) -> None:
+    """Accept everything: the environment has no contract to hold it against."""
+
+
+def _nothing_of_many(actions: object, lanes: int) -> None:
+    """Accept everything, as above."""
+
+
+def summary(value: object) -> str:
+    """Return the types and shapes of a value's leaves, such as `{'rgb': uint8[8, 8, 3]}`."""
+    if isinstance(value, Mapping):
+        items = cast("Mapping[object, object]", value).items()
+        return "{" + ", ".join(f"{key!r}: {summary(item)}" for key, item in items) + "}"
+    if isinstance(value, tuple | list):
+        parts = cast("Sequence[object]", value)
+        shown_parts = ", ".join(summary(item) for item in parts[:_SHOWN_ITEMS])
+        more = ", ..." if len(parts) > _SHOWN_ITEMS else ""
+        return f"({shown_parts}{more})" if isinstance(value, tuple) else f"[{shown_parts}{more}]"
+    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+    if dtype is None or shape is None:
+        return type(value).__name__
+    return f"{dtype}{list(shape)}"
+
+
+_SHOWN_ITEMS: Final = 8
