@@ -115,7 +115,7 @@ class LocalPolicy:
         if self._batch is None:
             rows = self._split(observation, len(episodes))
             return [self.predict(row, each) for row, each in zip(rows, episodes, strict=True)]
-        return self._whole(self._as_batch(observation, len(episodes)), observation, episodes)
+        return self._whole(self.as_batch(observation, len(episodes)), observation, episodes)
 
     def predict_each(
         self, observations: Sequence[object], episodes: Sequence[PolicyEpisode]
@@ -162,7 +162,7 @@ class LocalPolicy:
         self._answers.check_batch(actions, observation, episodes, episodes[0].predict_index)
         return cast("object", actions)
 
-    def _as_batch(self, observation: object, lanes: int) -> Any:
+    def as_batch(self, observation: object, lanes: int) -> Any:
         """Return a batched observation as models take it."""
         if self._native:
             return [self._convert(row) for row in self._split_values(observation, lanes)]

@@ -16,6 +16,7 @@ from rlmesh.models.corners import CORNERS, Corners, derive, overridden_corners, 
 from rlmesh.models.horizon import checked_native_chunk
 from rlmesh.models.predicting import ActionT, ObservationT, Predicting
 from rlmesh.models.sentinels import NoAdapter, Sentinel
+from rlmesh.models.serving import Serving
 from rlmesh.models.signature import Predict, accepts_one
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class ModelTypeError(ConfigurationError, TypeError):
     default_code = "not_a_model"
 
 
-class Model(Predicting[ObservationT, ActionT]):
+class Model(Serving, Predicting[ObservationT, ActionT]):
     """A policy over native values: arrays arrive as `rlmesh.Tensor`.
 
     Wrap a predict callable or a policy object with a `predict` method (an instance, or a class

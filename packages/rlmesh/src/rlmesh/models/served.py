@@ -11,6 +11,7 @@ from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.models.batching import unstack
 from rlmesh.models.chunks import frames_of
 from rlmesh.models.context import EpisodeContext
+from rlmesh.models.conversion import converter
 from rlmesh.models.horizon import refuse_instruction
 from rlmesh.models.live_episodes import live_episodes
 from rlmesh.models.local_policy import LocalPolicy
@@ -30,7 +31,6 @@ class Served:
         self.name = model.name
         self.digest = model.digest
         self.framework: FrameworkName = model.backend
-        self.device = model.device
         self.corners: tuple[str, ...] = model.corners.given
         self.native_chunk = model.native_chunk
         self.takes_batches = model.corners.predict_batch is not None
@@ -43,8 +43,7 @@ class Served:
             ConfigurationError: the model does not fit it.
         """
         refuse_instruction(instruction, self.name)
-        LocalPolicy(self._model).bind(contract, num_envs=1)
-        return Bound(self._model, horizon)
+        return Bound(self._model, contract, horizon)
 
     def close(self) -> None:
         """Close the model."""
@@ -54,10 +53,13 @@ class Served:
 class Bound:
     """A model for one kind of environment, with so many actions wanted of each chunk."""
 
-    def __init__(self, model: Model, horizon: int) -> None:
+    def __init__(self, model: Model, contract: EnvContract, horizon: int) -> None:
+        # What may be asked of a model, and how its batches are made, is as in a run.
+        self._policy = LocalPolicy(model)
+        self._policy.bind(contract, num_envs=2)
         self._model = model
         self._corners = model.corners
-        self._native = model.backend == "native"
+        self._convert = converter(model.backend, model.device)
         # A model without chunks answers one action at a time, whatever is asked for.
         self._horizon = horizon
 
@@ -72,6 +74,7 @@ class Bound:
 
     def predict(self, observation: Any, episode: EpisodeContext) -> list[Any]:
         """Return the actions for one observation."""
+        observation = self._convert(observation)
         chunk = self._corners.predict_chunk
         if self._horizon == 1 or chunk is None:
             return [self._corners.predict(observation, episode)]
@@ -80,6 +83,7 @@ class Bound:
     def predict_batch(self, observations: Any, episodes: Sequence[EpisodeContext]) -> list[Any]:
         """Return batches of actions over time."""
         rows = len(episodes)
+        observations = self._policy.as_batch(observations, rows)
         whole, batch = self._corners.predict_chunk_batch, self._corners.predict_batch
         if self._horizon > 1 and whole is not None:
             chunks = unstack(whole(observations, self._horizon, episodes), rows)
@@ -88,10 +92,14 @@ class Bound:
         assert batch is not None  # the server asks models for batches that take them
         return [batch(observations, episodes)]
 
-    def rewind(self, episodes: Sequence[EpisodeContext]) -> None:
-        """Forget the last prediction: its contexts are made again."""
-        for episode in episodes:
-            episode.predict_index = max(0, episode.predict_index - 1)
+    def mark(self, episodes: Sequence[EpisodeContext]) -> list[int]:
+        """Return how many predictions each episode has had."""
+        return [episode.predict_index for episode in episodes]
+
+    def rewind(self, episodes: Sequence[EpisodeContext], mark: Sequence[int]) -> None:
+        """Forget predictions: their contexts are made again."""
+        for episode, index in zip(episodes, mark, strict=True):
+            episode.predict_index = index
 
     def end(self, episode_id: str, episode: EpisodeContext | None) -> None:
         """Tell the model that an episode is over."""

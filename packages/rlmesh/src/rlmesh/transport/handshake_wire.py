@@ -49,8 +49,11 @@ def read_hello(data: bytes) -> Hello:
     )
 
 
-def write_welcome(welcome: Welcome, contract: EnvContract) -> bytes:
-    """Return a server's answer as bytes, with the contract when the client can use it."""
+def write_welcome(welcome: Welcome, contract: EnvContract | None) -> bytes:
+    """Return a server's answer as bytes, with the contract when the client can use it.
+
+    Served models have none; their handshakes are of the same bytes otherwise.
+    """
     base = core_pb2.HandshakeResponse(
         compatible=welcome.compatible,
         peer_info=_peer_to_proto(welcome.peer),
@@ -60,7 +63,7 @@ def write_welcome(welcome: Welcome, contract: EnvContract) -> bytes:
         preferred_workflow_edition=welcome.preferred,
     )
     response = env_pb2.HandshakeResponse(base=base)
-    if welcome.compatible:
+    if welcome.compatible and contract is not None:
         response.env_contract.CopyFrom(contract_to_proto(contract))
     return response.SerializeToString()
 

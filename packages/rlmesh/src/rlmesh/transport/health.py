@@ -14,15 +14,15 @@ from google.protobuf.wrappers_pb2 import Int32Value, StringValue
 from rlmesh.transport.methods import ENV_SERVICE, HEALTH_SERVICE
 
 SERVING, NOT_SERVING, SERVICE_UNKNOWN = 1, 2, 3
-SERVICES = ("", ENV_SERVICE)
 # A watcher shows no token and stays: more of them would take the places of calls and sessions.
 MAX_WATCHERS = 16
 
 
 class Health:
-    """Answers whether the server serves."""
+    """Answers whether the server serves, by the empty name and by its service's."""
 
-    def __init__(self) -> None:
+    def __init__(self, service: str = ENV_SERVICE) -> None:
+        self._services = ("", service)
         self._serving = True
         self._changed = threading.Condition()
         self._places = threading.Semaphore(MAX_WATCHERS)
@@ -49,12 +49,12 @@ class Health:
 
     def _check(self, request: bytes, context: grpc.ServicerContext) -> Int32Value:
         service = _service_in(request, context)
-        if service not in SERVICES:
+        if service not in self._services:
             context.abort(grpc.StatusCode.NOT_FOUND, f"unknown service {service[:100]!r}")
         return Int32Value(value=SERVING if self._serving else NOT_SERVING)
 
     def _watch(self, request: bytes, context: grpc.ServicerContext) -> Iterator[Int32Value]:
-        if _service_in(request, context) not in SERVICES:
+        if _service_in(request, context) not in self._services:
             yield Int32Value(value=SERVICE_UNKNOWN)
             return
         if not self._places.acquire(blocking=False):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Iterator
-from concurrent import futures
-from typing import ParamSpec, Protocol, TypeVar
+from typing import Protocol
 
 import grpc
 from rlcore import ProtocolException, RLMeshException, SessionBusy, SessionClosed
@@ -21,26 +19,19 @@ from rlmesh.protocol.opening import (
 from rlmesh.transport.access import Access
 from rlmesh.transport.addresses import Address
 from rlmesh.transport.binding import bind
+from rlmesh.transport.calls import grpc_server
 from rlmesh.transport.carrier import Registry, Session
 from rlmesh.transport.failures import brief
 from rlmesh.transport.frame_host import FrameHost
-from rlmesh.transport.gate import Gate
 from rlmesh.transport.grpc_carrier import GrpcCarrier
 from rlmesh.transport.health import Health
-from rlmesh.transport.limits import LONGEST_QUEUE, keepalive_options, message_options
+from rlmesh.transport.limits import LONGEST_QUEUE
 from rlmesh.transport.methods import ENV_SERVICE
 from rlmesh.transport.ops import Status, ops_handler
 from rlmesh.transport.server_wire import write_notice
 from rlmesh.transport.tls import ServerTls
 
-P = ParamSpec("P")
-R = TypeVar("R")
-
-# Calls beside the sessions: handshakes, health checks, shutdowns.
-SPARE_CALLS = 64
 PARTING_SECONDS = 0.5
-# Whoever connects and says nothing holds a descriptor for no longer than this.
-STRANGER_MS = 10_000
 FAILED_PRECONDITION = grpc.StatusCode.FAILED_PRECONDITION
 _BUSY = {
     "sessions_exhausted": grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -67,31 +58,6 @@ class Service(Protocol):
         ...
 
 
-class CallThreads(futures.ThreadPoolExecutor):
-    """Runs each call on a daemon thread of its own.
-
-    A session keeps its thread for as long as it lives, so that its environment is always called
-    from the same one. A thread that hangs inside an environment does not keep the process from
-    ending, as a pool's would.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(max_workers=1)  # never used, and gRPC insists on this class
-
-    def submit(self, fn: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> futures.Future[R]:
-        """Run the call at once."""
-        future: futures.Future[R] = futures.Future()
-
-        def run() -> None:
-            try:
-                future.set_result(fn(*args, **kwargs))
-            except BaseException as error:
-                future.set_exception(error)
-
-        threading.Thread(target=run, name="rlmesh-call", daemon=True).start()
-        return future
-
-
 class Host:
     """A bound server; it answers after `start`."""
 
@@ -113,19 +79,13 @@ class Host:
         self._limit = message_limit
         self._stopping = False
         self._joined: set[grpc.ServicerContext] = set()
-        self._server = grpc.server(
-            CallThreads(),
-            options=[
-                *message_options(message_limit),
-                *keepalive_options(service.registry.lease_seconds / 2),
-                # With it, two servers could bind one port and clients would land on either.
-                ("grpc.so_reuseport", 0),
-                ("grpc.server_handshake_timeout_ms", STRANGER_MS),
-            ],
-            interceptors=[Gate(access)],
+        self._server = grpc_server(
+            access,
+            message_limit=message_limit,
+            silent_seconds=service.registry.lease_seconds / 2,
             # A session that waits for its client still counts, and so does the stream that
             # comes back to it.
-            maximum_concurrent_rpcs=2 * max_sessions + LONGEST_QUEUE + SPARE_CALLS,
+            streams=2 * max_sessions + LONGEST_QUEUE,
         )
         self._server.add_generic_rpc_handlers((self._handler(), self._health.handler()))
         if inspect is not None:
