@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 from rlmesh.transport import eager as room
-from rlmesh.transport.eager import MOST_PASSED_OVER, eager
+from rlmesh.transport.eager import MOST_PASSED_OVER, WATCHES, eager
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -125,3 +127,23 @@ def test_on_one_core_nobody_watches(
     there.send(b"here")
     assert eager(noted)(memoryview(bytearray(8))) == 4
     assert noted.waited == [True]
+
+
+def test_where_others_want_the_core_nobody_watches(
+    ends: tuple[Noted, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = iter(range(0, 1000, 5))
+
+    def preempted(_: int) -> SimpleNamespace:
+        return SimpleNamespace(ru_nivcsw=next(counts))
+
+    monkeypatch.setattr(resource, "getrusage", preempted)
+    noted, there = ends
+    receive = eager(noted)
+    for _ in range(20 * WATCHES):
+        there.send(b"here")
+        receive(memoryview(bytearray(8)))
+    # The second look after the first tells that the core is wanted.
+    assert noted.waited[: 2 * WATCHES] == [False] * 2 * WATCHES
+    assert noted.waited[2 * WATCHES : 3 * WATCHES] == [True] * WATCHES
+    assert sum(noted.waited[2 * WATCHES :]) > 10 * WATCHES
