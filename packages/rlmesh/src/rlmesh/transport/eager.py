@@ -35,25 +35,14 @@ def eager(connected: socket.socket) -> Receive:
     It gives its core to whoever else wants to run, and stops watching where that happens often.
     On one core, over TLS and on systems other than Linux it is the plain call.
     """
-    if sys.platform != "linux" or isinstance(connected, ssl.SSLSocket) or not _has_cores():
+    if not _can_watch(connected):
         return connected.recv_into
-    from resource import RUSAGE_THREAD, getrusage
-
-    receive_into, give_way = connected.recv_into, os.sched_yield
+    receive_into, give_way, switches_now = connected.recv_into, os.sched_yield, _switch_counter()
     # Waits to go without watching, and how many it was the last time for either reason.
-    passing_over = in_vain = crowded = 0
-    watches = switches = 0
-
-    def is_crowded() -> bool:
-        """Whether the system often ran another thread instead of this one."""
-        nonlocal crowded, switches
-        before, switches = switches, getrusage(RUSAGE_THREAD).ru_nivcsw
-        crowds = switches - before > 1 and watches > WATCHES
-        crowded = min(2 * crowded + WATCHES, MOST_GIVEN_UP) if crowds else 0
-        return crowds
+    passing_over = in_vain = crowded = watches = 0
 
     def receive(view: memoryview) -> int:
-        nonlocal passing_over, in_vain, watches
+        nonlocal passing_over, in_vain, crowded, watches
         if passing_over:
             passing_over -= 1
             return receive_into(view)
@@ -62,7 +51,9 @@ def eager(connected: socket.socket) -> Receive:
         try:
             watches += 1
             end = perf_counter() + WATCH_SECONDS
-            if not watches % WATCHES and is_crowded():
+            if not watches % WATCHES:
+                crowded = min(2 * crowded + WATCHES, MOST_GIVEN_UP) if switches_now() > 1 else 0
+            if crowded:
                 end = 0.0
             while True:
                 try:
@@ -84,5 +75,21 @@ def eager(connected: socket.socket) -> Receive:
     return receive
 
 
-def _has_cores() -> bool:
+def _can_watch(connected: socket.socket) -> bool:
+    if sys.platform != "linux" or isinstance(connected, ssl.SSLSocket):
+        return False
     return len(os.sched_getaffinity(0)) > 1
+
+
+def _switch_counter() -> Callable[[], int]:
+    """Return what tells how often, since it was asked last, the system ran another thread."""
+    from resource import RUSAGE_THREAD, getrusage
+
+    seen: int | None = None
+
+    def switches() -> int:
+        nonlocal seen
+        before, seen = seen, getrusage(RUSAGE_THREAD).ru_nivcsw
+        return 0 if before is None else seen - before
+
+    return switches
