@@ -52,7 +52,7 @@ def eager(connected: socket.socket) -> Receive:
             watches += 1
             end = perf_counter() + WATCH_SECONDS
             if not watches % WATCHES:
-                crowded = min(2 * crowded + WATCHES, MOST_GIVEN_UP) if switches_now() > 1 else 0
+                crowded = _crowded(crowded, switches_now())
             if crowded:
                 end = 0.0
             while True:
@@ -73,6 +73,10 @@ def eager(connected: socket.socket) -> Receive:
         return receive_into(view)
 
     return receive
+
+
+def _crowded(before: int, switches: int) -> int:
+    return min(2 * before + WATCHES, MOST_GIVEN_UP) if switches > 1 else 0
 
 
 def _can_watch(connected: socket.socket) -> bool:
