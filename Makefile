@@ -12,6 +12,7 @@ quickstart: ## Register, serve, train, evaluate and run an environment, end to e
 	$(UV) run rleaas quickstart $(ARGS)
 
 test: ## Run all tests (ARGS="-m 'not slow'" for the quick ones)
+	scripts/browser
 	$(UV) run pytest $(ARGS)
 
 check: ## All that CI checks: format, lint, types, import contracts, generated code, tests
@@ -19,7 +20,7 @@ check: ## All that CI checks: format, lint, types, import contracts, generated c
 	$(UV) run ruff format --check
 	$(UV) run ruff check
 	$(UV) run pyright
-	$(UV) run mypy packages integration_tests examples scripts
+	$(UV) run mypy packages integration_tests examples scripts conftest.py
 	$(UV) run lint-imports
 	$(UV) run --no-project scripts/gen_protos.py --check
 	$(UV) run coverage run -m pytest -q packages/core

@@ -63,6 +63,7 @@ PUBLIC = [
     "TransportError",
     "UnsupportedError",
     "Vector",
+    "View",
     "bootstrap_mean_interval",
     "build_info",
     "current_workflow_edition",

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from rlmesh.specs import EnvContract
     from rlmesh.transport.tls import ClientTls, ServerTls
     from rlmesh.values import Tensor
+    from rlmesh.viewer.view import View
 
     __version__: str
 
@@ -124,6 +125,7 @@ __all__ = [
     "TransportError",
     "UnsupportedError",
     "Vector",
+    "View",
     "bootstrap_mean_interval",
     "build_info",
     "current_workflow_edition",
@@ -207,6 +209,7 @@ _HOMES = {
     "ClientTls": "rlmesh.transport.tls",
     "ServerTls": "rlmesh.transport.tls",
     "Tensor": "rlmesh.values",
+    "View": "rlmesh.viewer.view",
 }
 _ROOMS = ("jax", "numpy", "params", "spaces", "specs", "torch", "types")
 
