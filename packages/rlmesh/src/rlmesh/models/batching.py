@@ -117,7 +117,7 @@ def _unstacked(batch: object, count: int, path: str) -> list[Any]:
         ]
         return [{key: column[at] for key, column in columns} for at in range(count)]
     if isinstance(batch, list):
-        lanes = cast("list[Any]", batch)
+        lanes = cast("list[object]", batch)
         if len(lanes) != count:
             raise _no_batch(path, f"has {len(lanes)} items", count)
         return list(lanes)

@@ -25,7 +25,7 @@ def call_by_hand(
     or the contexts of a batch. Without them one action is wanted, of an episode without a name.
     """
     rest = list(args)
-    horizon = ()
+    horizon: tuple[object, ...] = ()
     if "chunk" in name:
         horizon = (rest.pop(0) if rest else kwargs.get(HORIZON, 1),)
     given = rest.pop(0) if rest else kwargs.get("contexts", kwargs.get("context"))

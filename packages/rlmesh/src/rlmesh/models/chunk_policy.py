@@ -32,12 +32,11 @@ def chunk_policy(model: Model, horizon: int, lead: int, *, owns_model: bool = Fa
     """
     usable = usable_horizon(
         horizon,
-        lead,
         model=model.name,
         chunks=model.corners.predict_chunk is not None,
         native_chunk=model.native_chunk,
     )
-    if usable == 1:
+    if usable == 1 and not lead:
         return LocalPolicy(model, owns_model=owns_model)
     return ChunkPolicy(model, usable, lead, owns_model=owns_model)
 
@@ -45,8 +44,9 @@ def chunk_policy(model: Model, horizon: int, lead: int, *, owns_model: bool = Fa
 class ChunkPolicy(LocalPolicy):
     """Predicts `horizon` actions at a time; what is left at the end of an episode is dropped.
 
-    With a lead, the next chunk is predicted beside the environment, from the observation with which
-    at most so many actions were left. Which one that is does not depend on how fast either is.
+    With a lead, the next chunk is predicted beside the environment, from the first observation
+    after whose own action at most so many are left. Which one that is does not depend on how fast
+    either side is. A model without chunks is then one action ahead.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ChunkPolicy(LocalPolicy):
 
     def predict_batch(self, observation: object, episodes: Sequence[PolicyEpisode]) -> object:
         """Return the next action of each lane's chunk; lanes that ran out share one prediction."""
-        if all(len(episode.queue) > self._lead for episode in episodes):  # nothing to predict
+        if not any(map(self._predicts, episodes)):
             return self._next([], episodes)
         return self._next(self._split(observation, len(episodes)), episodes)
 
@@ -82,7 +82,7 @@ class ChunkPolicy(LocalPolicy):
         self, observations: Sequence[object], episodes: Sequence[PolicyEpisode]
     ) -> list[object]:
         """Return the next action of each episode's chunk."""
-        if all(len(episode.queue) > self._lead for episode in episodes):
+        if not any(map(self._predicts, episodes)):
             return self._next([], episodes)
         return self._next([self._convert(each) for each in observations], episodes)
 
@@ -100,35 +100,48 @@ class ChunkPolicy(LocalPolicy):
             self._ahead.shutdown(wait=True, cancel_futures=True)
         super().close()
 
+    def _predicts(self, episode: PolicyEpisode) -> bool:
+        """Tell whether the next action may need a prediction, now or ahead."""
+        return len(episode.queue) <= self._lead + 1 if self._lead else not episode.queue
+
     def _next(self, given: Sequence[Any], episodes: Sequence[PolicyEpisode]) -> list[object]:
         empty: list[int] = []
-        low: list[int] = []
         for lane, episode in enumerate(episodes):
             episode.steps += 1
             episode.predicted_now = not episode.queue
-            if episode.coming is not None:
-                if not episode.queue:
-                    coming, place = episode.coming
-                    episode.coming = None
-                    episode.queue.extend(coming.result()[place])
-            elif not episode.queue:
+            if episode.queue:
+                continue
+            if episode.coming is None:
                 empty.append(lane)
-            elif len(episode.queue) <= self._lead:
-                low.append(lane)
+            else:
+                (coming, place), episode.coming = episode.coming, None
+                episode.queue.extend(coming.result()[place])
         if empty:
             asking = [episodes[lane] for lane in empty]
-            chunks = self._chunks(
-                [given[lane] for lane in empty], asking, [episode.steps for episode in asking]
-            )
+            steps = [episode.steps for episode in asking]
+            chunks = self._chunks([given[lane] for lane in empty], asking, steps)
             for episode, frames in zip(asking, chunks, strict=True):
                 episode.queue.extend(frames)
-        if low and self._ahead is not None:
-            asking = [episodes[lane] for lane in low]
-            steps = [episode.steps + len(episode.queue) for episode in asking]
-            coming = self._ahead.submit(self._chunks, [given[lane] for lane in low], asking, steps)
-            for place, episode in enumerate(asking):
-                episode.coming = (coming, place)
-        return [episode.queue.popleft() for episode in episodes]
+        actions = [episode.queue.popleft() for episode in episodes]
+        if self._ahead is not None:
+            self._predict_ahead(self._ahead, given, episodes)
+        return actions
+
+    def _predict_ahead(
+        self, ahead: ThreadPoolExecutor, given: Sequence[Any], episodes: Sequence[PolicyEpisode]
+    ) -> None:
+        low = [
+            lane
+            for lane, episode in enumerate(episodes)
+            if episode.coming is None and len(episode.queue) <= self._lead
+        ]
+        if not low:
+            return
+        asking = [episodes[lane] for lane in low]
+        steps = [episode.steps + len(episode.queue) + 1 for episode in asking]
+        coming = ahead.submit(self._chunks, [given[lane] for lane in low], asking, steps)
+        for place, episode in enumerate(asking):
+            episode.coming = (coming, place)
 
     def _chunks(
         self, given: Sequence[Any], episodes: Sequence[PolicyEpisode], steps: Sequence[int]
@@ -151,14 +164,17 @@ class ChunkPolicy(LocalPolicy):
         ]
 
     def _predicted(self, given: Sequence[Any], episodes: Sequence[PolicyEpisode]) -> list[Any]:
-        whole, one = self.corners.predict_chunk_batch, self.corners.predict_chunk
-        if whole is not None and (len(given) > 1 or one is None):
+        corners, many = self.corners, len(given) > 1
+        if corners.predict_chunk_batch is not None and many:
             batch = stack(given, native=self._native)
-            return unstack(whole(batch, self.horizon, episodes), len(given))
-        assert one is not None  # a policy of chunks is made for models that predict some
-        return [
-            one(each, self.horizon, episode) for each, episode in zip(given, episodes, strict=True)
-        ]
+            return unstack(corners.predict_chunk_batch(batch, self.horizon, episodes), len(given))
+        pairs = zip(given, episodes, strict=True)
+        if corners.predict_chunk is not None:
+            return [corners.predict_chunk(each, self.horizon, episode) for each, episode in pairs]
+        if corners.predict_batch is not None and many:
+            batch = stack(given, native=self._native)
+            return [[one] for one in unstack(corners.predict_batch(batch, episodes), len(given))]
+        return [[corners.predict(each, episode)] for each, episode in pairs]
 
     def _frames(
         self, chunk: object, observation: object, episode: PolicyEpisode, step: int

@@ -70,7 +70,7 @@ def _frames(chunk: object, path: str) -> list[Any]:
         shape = tuple(cast("Any", chunk).shape)
         return [row(chunk, index) for index in range(shape[0])] if shape else [chunk]
     if isinstance(chunk, Iterable):
-        return list(cast("Iterable[Any]", chunk))
+        return list(cast("Iterable[object]", chunk))
     return [chunk]
 
 

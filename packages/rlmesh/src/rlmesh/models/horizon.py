@@ -52,21 +52,29 @@ def refuse_instruction(instruction: str | None, model: str) -> None:
     """Do nothing for None.
 
     Raises:
-        ConfigurationError: the model has no spec that would say where an instruction goes.
+        ConfigurationError: the model cannot be told what to do.
     """
     if instruction is not None:
         raise ConfigurationError(
-            f"instruction is {instruction!r}, and {model!r} has no spec with a place for it",
-            hint="Put it into the model, or into the environment's observations.",
+            f"instruction is {instruction!r}, and {model!r} cannot be given one",
+            hint="Put it into the environment's observations.",
         )
 
 
-def usable_horizon(
-    horizon: int, lead: int, *, model: str, chunks: bool, native_chunk: int | None
-) -> int:
+def tell_of_instruction(instruction: str | None, model: str) -> None:
+    """Warn that an instruction has no effect on a model without a spec that has a place for it."""
+    if instruction is not None:
+        warnings.warn(
+            f"instruction={instruction!r} has no effect: {model!r} has no spec with a place for it",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def usable_horizon(horizon: int, *, model: str, chunks: bool, native_chunk: int | None) -> int:
     """Return the horizon that a model is driven with: 1 for one that predicts no chunks.
 
-    A UserWarning tells of what has no effect.
+    A UserWarning tells of one that has no effect.
 
     Raises:
         ConfigurationError: the model's chunks are shorter.
@@ -83,12 +91,6 @@ def usable_horizon(
         raise ConfigurationError(
             f"execution_horizon is {horizon}, and the chunks of {model!r} hold {native_chunk}",
             hint=f"Ask for at most {native_chunk}.",
-        )
-    if lead and horizon == 1:
-        warnings.warn(
-            f"prefetch_lead={lead} has no effect while execution_horizon is 1",
-            UserWarning,
-            stacklevel=2,
         )
     return horizon
 

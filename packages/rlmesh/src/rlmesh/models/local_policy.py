@@ -47,7 +47,6 @@ class LocalPolicy:
         self._native = model.backend == "native"
         self._convert = converter(model.backend, model.device)
         self._single = self.corners.predict
-        self._batch = self.corners.predict_batch
         self._answers = Answers(self.name, None)
         self._fits: Callable[[Any], bool] = self._answers.fits
         self._lanes: BatchCodec | None = None
@@ -57,7 +56,7 @@ class LocalPolicy:
     @property
     def fuses(self) -> bool:
         """Whether observations of several environments may share one call: see `predict_each`."""
-        return self._batch is not None and self.model.allow_fusion
+        return self.corners.predict_batch is not None and self.model.allow_fusion
 
     def bind(
         self, contract: EnvContract | None, *, num_envs: int, action_space: object = None
@@ -77,6 +76,8 @@ class LocalPolicy:
                 f"{contract.id!r} is tagged for adapters, and {self.name!r} has no spec",
                 hint="Give the model spec=rlmesh.NO_ADAPTER to use observations as they are.",
             )
+        self.corners = self.model.corners_for(contract)
+        self._single = self.corners.predict
         self._answers = Answers(self.name, contract)
         self._fits = self._answers.fits
         if contract is not None and num_envs > 1:
@@ -112,7 +113,7 @@ class LocalPolicy:
         A model that does not is asked once for each lane, with that lane's own context: what it
         keeps for an episode stays apart.
         """
-        if self._batch is None:
+        if self.corners.predict_batch is None:
             rows = self._split(observation, len(episodes))
             return [self.predict(row, each) for row, each in zip(rows, episodes, strict=True)]
         return self._whole(self.as_batch(observation, len(episodes)), observation, episodes)
@@ -125,7 +126,7 @@ class LocalPolicy:
         Raises:
             InvalidValueError: the observations are not all of one structure and shape.
         """
-        if self._batch is None:
+        if self.corners.predict_batch is None:
             return [self.predict(*pair) for pair in zip(observations, episodes, strict=True)]
         given = [self._convert(observation) for observation in observations]
         batch = stack(given, native=self._native)
@@ -153,9 +154,9 @@ class LocalPolicy:
         return unstack(actions, lanes)
 
     def _whole(self, batch: Any, observation: object, episodes: Sequence[PolicyEpisode]) -> object:
-        assert self._batch is not None  # the callers have looked
+        assert self.corners.predict_batch is not None  # the callers have looked
         try:
-            actions = self._batch(batch, episodes)
+            actions = self.corners.predict_batch(batch, episodes)
         except Exception as error:
             self._note(error, observation)
             raise

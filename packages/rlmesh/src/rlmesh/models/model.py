@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rlmesh.params import ParamSpec
     from rlmesh.runs.results import RunResult
     from rlmesh.runs.session import Session
+    from rlmesh.specs import EnvContract
 
 
 Source: TypeAlias = Callable[[Any], Any] | Callable[[Any, PredictContext], Any] | object
@@ -81,6 +82,7 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
     _episode_end_hook: Callable[..., object] | None = None
     _close_hook: Callable[..., object] | None = None
     _corners: Corners | None = None
+    _policy: object = None
     _wrapped: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
     def __init__(
@@ -174,6 +176,23 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
         """The ways to predict as runs and servers call them."""
         return self._corners or self._derive()
 
+    def corners_for(self, contract: EnvContract | None) -> Corners:
+        """Return the ways to predict on one kind of environment, for one run of it.
+
+        A wrapped policy with a method `for_environment(contract)` gives the policy to use there,
+        one that turns its outputs into actions of that space, say; nothing of it is kept here.
+
+        Raises:
+            ConfigurationError: the policy does not fit the environment.
+        """
+        make = None if contract is None else _method(self._policy, "for_environment")
+        if make is None:
+            return self.corners
+        own = {name: getattr(self, name) for name in overridden_corners(type(self))}
+        given = {**_corners_of(make(contract)), **own}
+        made = derive(given, native=self.backend == "native", deterministic=self._deterministic)
+        return made or self.corners
+
     def prediction(self) -> Predict:
         """Return how a run calls this model: with an observation and its episode."""
         return self.corners.predict
@@ -194,6 +213,7 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
         if is_model(policy) or is_model_class(policy):
             raise ModelTypeError(f"{policy!r} is a Model already", hint="use it as it is")
         if policy is not None:
+            self._policy = policy
             self._wrapped = _corners_of(policy)
             self._episode_end_hook = _method(policy, "reset")
             self._close_hook = _method(policy, "close")

@@ -12,8 +12,8 @@ from rlmesh.models.context import EpisodeContext
 from rlmesh.models.horizon import (
     checked_horizon,
     checked_lead,
-    refuse_instruction,
     refuse_lead,
+    tell_of_instruction,
     usable_horizon,
 )
 from rlmesh.models.model import ModelTypeError, is_model, is_model_class
@@ -123,9 +123,9 @@ def policy_for(
             a `RemoteModel`.
         execution_horizon: how many actions of each predicted chunk are used, from 1 to 1024. More
             than 1 needs a model that predicts chunks; for another, a UserWarning says so.
-        prefetch_lead: predict the next chunk while at most so many actions of this one are left,
-            beside the environment. The chunk is then predicted from an observation that is up to
-            so many steps old when it is first used.
+        prefetch_lead: predict the next chunk beside the environment, as soon as at most so many
+            actions of this one are left. Its observation is then so many steps older, and one
+            more, than if it were predicted when it is needed; 0 does that.
         instruction: the task in words, for models whose spec asks for one.
 
     Raises:
@@ -139,19 +139,19 @@ def policy_for(
     lead = checked_lead(prefetch_lead)
     if model is Sentinel.RANDOM_SAMPLE:
         refuse_lead(lead, RandomPolicy.name)
-        refuse_instruction(instruction, RandomPolicy.name)
-        usable_horizon(horizon, lead, model=RandomPolicy.name, chunks=False, native_chunk=None)
+        tell_of_instruction(instruction, RandomPolicy.name)
+        usable_horizon(horizon, model=RandomPolicy.name, chunks=False, native_chunk=None)
         return RandomPolicy()
     if is_model_class(model):
         made = model()
         try:
-            refuse_instruction(instruction, made.name)
+            tell_of_instruction(instruction, made.name)
             return chunk_policy(made, horizon, lead, owns_model=True)
         except BaseException:
             made.close()
             raise
     if is_model(model):
-        refuse_instruction(instruction, model.name)
+        tell_of_instruction(instruction, model.name)
         return chunk_policy(model, horizon, lead)
     make = getattr(model, "policy", None)
     if not isinstance(model, type) and callable(make):

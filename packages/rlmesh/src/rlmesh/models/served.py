@@ -58,7 +58,7 @@ class Bound:
         self._policy = LocalPolicy(model)
         self._policy.bind(contract, num_envs=2)
         self._model = model
-        self._corners = model.corners
+        self._corners = self._policy.corners
         self._convert = converter(model.backend, model.device)
         # A model without chunks answers one action at a time, whatever is asked for.
         self._horizon = horizon
