@@ -43,10 +43,8 @@ def eager(connected: socket.socket) -> Receive:
 
     def receive(view: memoryview) -> int:
         nonlocal passing_over, in_vain, crowded, watches
-        if passing_over:
-            passing_over -= 1
-            return receive_into(view)
-        if not _place.acquire(blocking=False):
+        if passing_over or not _place.acquire(blocking=False):
+            passing_over = max(passing_over - 1, 0)
             return receive_into(view)
         try:
             watches += 1
