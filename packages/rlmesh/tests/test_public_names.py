@@ -5,6 +5,8 @@ import pytest
 import rlmesh
 
 PUBLIC = [
+    "DESCRIBE_METADATA_KEY",
+    "DESCRIBE_SCHEMA_VERSION",
     "ENV_RESET_OPTIONS_KEY",
     "NO_ADAPTER",
     "RANDOM_SAMPLE",
@@ -20,6 +22,7 @@ PUBLIC = [
     "Disagreement",
     "Endpoint",
     "EnvContract",
+    "EnvFactory",
     "EnvServer",
     "EnvironmentException",
     "EnvironmentIdentity",
@@ -62,8 +65,10 @@ PUBLIC = [
     "TlsError",
     "TransportError",
     "UnsupportedError",
+    "Variant",
     "Vector",
     "View",
+    "WorkflowEditionWarning",
     "bootstrap_mean_interval",
     "build_info",
     "current_workflow_edition",

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from rlmesh import numpy as numpy
     from rlmesh import params, spaces, specs, types
     from rlmesh import torch as torch
+    from rlmesh.authoring.factory import EnvFactory
+    from rlmesh.authoring.keys import DESCRIBE_METADATA_KEY, DESCRIBE_SCHEMA_VERSION
+    from rlmesh.authoring.variants import Variant
     from rlmesh.build import BuildInfo, build_info, current_workflow_edition
     from rlmesh.client.remote_env import RemoteEnv
     from rlmesh.client.vector_env import RemoteVectorEnv
@@ -63,10 +66,13 @@ if TYPE_CHECKING:
     from rlmesh.transport.tls import ClientTls, ServerTls
     from rlmesh.values import Tensor
     from rlmesh.viewer.view import View
+    from rlmesh.workflow import WorkflowEditionWarning
 
     __version__: str
 
 __all__ = [
+    "DESCRIBE_METADATA_KEY",
+    "DESCRIBE_SCHEMA_VERSION",
     "ENV_RESET_OPTIONS_KEY",
     "NO_ADAPTER",
     "RANDOM_SAMPLE",
@@ -82,6 +88,7 @@ __all__ = [
     "Disagreement",
     "Endpoint",
     "EnvContract",
+    "EnvFactory",
     "EnvServer",
     "EnvironmentException",
     "EnvironmentIdentity",
@@ -124,8 +131,10 @@ __all__ = [
     "TlsError",
     "TransportError",
     "UnsupportedError",
+    "Variant",
     "Vector",
     "View",
+    "WorkflowEditionWarning",
     "bootstrap_mean_interval",
     "build_info",
     "current_workflow_edition",
@@ -210,6 +219,11 @@ _HOMES = {
     "ServerTls": "rlmesh.transport.tls",
     "Tensor": "rlmesh.values",
     "View": "rlmesh.viewer.view",
+    "EnvFactory": "rlmesh.authoring.factory",
+    "Variant": "rlmesh.authoring.variants",
+    "WorkflowEditionWarning": "rlmesh.workflow",
+    "DESCRIBE_METADATA_KEY": "rlmesh.authoring.keys",
+    "DESCRIBE_SCHEMA_VERSION": "rlmesh.authoring.keys",
 }
 _ROOMS = ("jax", "numpy", "params", "spaces", "specs", "torch", "types")
 

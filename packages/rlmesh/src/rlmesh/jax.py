@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rlmesh.backends.frameworks import opener, require
 
 if TYPE_CHECKING:
+    from rlmesh.authoring.jax_factory import EnvFactory
     from rlmesh.backends.jax_arrays import JaxValue, asarray, from_array
     from rlmesh.client.jax_env import RemoteEnv
     from rlmesh.client.jax_vector_env import RemoteVectorEnv
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rlmesh.spaces.framework_spaces import jax_space as space_from_spec
 
 __all__ = [
+    "EnvFactory",
     "JaxValue",
     "Model",
     "RemoteEnv",
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "EnvFactory": "rlmesh.authoring.jax_factory:EnvFactory",
     "Model": "rlmesh.models.jax_model:Model",
     "RemoteEnv": "rlmesh.client.jax_env:RemoteEnv",
     "RemoteVectorEnv": "rlmesh.client.jax_vector_env:RemoteVectorEnv",

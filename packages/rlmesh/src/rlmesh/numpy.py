@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rlmesh.backends.frameworks import opener, require
 
 if TYPE_CHECKING:
+    from rlmesh.authoring.numpy_factory import EnvFactory
     from rlmesh.backends.numpy_arrays import NumpyValue, asarray, from_array
     from rlmesh.client.numpy_env import RemoteEnv
     from rlmesh.client.numpy_vector_env import RemoteVectorEnv
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rlmesh.spaces.framework_spaces import numpy_space as space_from_spec
 
 __all__ = [
+    "EnvFactory",
     "Model",
     "NumpyValue",
     "RemoteEnv",
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "EnvFactory": "rlmesh.authoring.numpy_factory:EnvFactory",
     "Model": "rlmesh.models.numpy_model:Model",
     "RemoteEnv": "rlmesh.client.numpy_env:RemoteEnv",
     "RemoteVectorEnv": "rlmesh.client.numpy_vector_env:RemoteVectorEnv",

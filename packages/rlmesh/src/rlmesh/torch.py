@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rlmesh.backends.frameworks import opener, require
 
 if TYPE_CHECKING:
+    from rlmesh.authoring.torch_factory import EnvFactory
     from rlmesh.backends.torch_arrays import TorchValue, as_tensor, from_tensor
     from rlmesh.client.torch_env import RemoteEnv
     from rlmesh.client.torch_vector_env import RemoteVectorEnv
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from rlmesh.spaces.framework_spaces import torch_space as space_from_spec
 
 __all__ = [
+    "EnvFactory",
     "Model",
     "RemoteEnv",
     "RemoteVectorEnv",
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "EnvFactory": "rlmesh.authoring.torch_factory:EnvFactory",
     "Model": "rlmesh.models.torch_model:Model",
     "RemoteEnv": "rlmesh.client.torch_env:RemoteEnv",
     "RemoteVectorEnv": "rlmesh.client.torch_vector_env:RemoteVectorEnv",

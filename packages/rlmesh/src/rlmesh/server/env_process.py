@@ -18,7 +18,6 @@ from rlmesh.protocol.handshake import TENSORS
 from rlmesh.protocol.messages import Request, Timing
 from rlmesh.server.codecs import Codecs
 from rlmesh.server.conversation import stage_of
-from rlmesh.server.environments import close_env
 from rlmesh.server.main_script import UnguardedScript
 from rlmesh.server.relay import Ended, load_trusted, pack, receive, send
 from rlmesh.server.stage import Failed, Stage, now
@@ -77,7 +76,7 @@ def _drive(end: socket.socket, made: Made) -> None:
     finally:
         failure = None
         try:
-            close_env(made.env)
+            made.close()
         except BaseException as error:
             failure = environment_fault("close", error)
     send(end, ("left", failure))

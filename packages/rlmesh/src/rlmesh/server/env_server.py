@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -18,6 +19,7 @@ from rlcore.environ import variable
 from rlcore.log import logger
 
 from rlmesh.server.environments import Environments, environments_of
+from rlmesh.server.factories import declared, told, usable
 from rlmesh.server.framework import action_backend
 from rlmesh.server.option_checks import require_port
 from rlmesh.server.options import ServeOptions
@@ -28,6 +30,7 @@ from rlmesh.specs import EnvContract
 from rlmesh.transport.addresses import Address, parse_bind
 from rlmesh.transport.host import Host
 from rlmesh.transport.limits import allow_files
+from rlmesh.workflow import chosen_edition
 
 if TYPE_CHECKING:
     from rlmesh.server.metrics import MetricsEndpoint
@@ -80,6 +83,9 @@ class EnvServer:
         allow_insecure: whether other machines may reach it without a token and without TLS.
         metrics_port: a port on the loopback interface where Prometheus can scrape what the server
             is doing; 0: a free one; None: nowhere.
+        workflow_edition: the edition the environment was written for; see `rlmesh.workflow`.
+        peer_extra: what clients are told about the server at their handshakes, beside the rest; it
+            may grow while the server runs.
 
     Raises:
         AddressError: the address cannot be understood.
@@ -112,6 +118,8 @@ class EnvServer:
         tls: TlsOption = None,
         allow_insecure: bool = False,
         metrics_port: int | None = None,
+        workflow_edition: str | None = None,
+        peer_extra: Mapping[str, str] | None = None,
     ) -> None:
         if metrics_port is not None:
             require_port("metrics_port", metrics_port)
@@ -120,8 +128,10 @@ class EnvServer:
         self._tls = tls_for(tls, place)
         if not allow_insecure:
             require_protection(place, access, self._tls)
-        self._options = options or ServeOptions()
         many = many_of(num_envs, vectorization_mode, autoreset_mode)
+        env = usable(env)
+        framework = framework or declared(env, "framework")
+        self._options = _with_edition(options or ServeOptions(), workflow_edition, env)
         backend = action_backend(framework, device)
         self._environments: Environments
         if self._options.isolation == "process":
@@ -148,11 +158,13 @@ class EnvServer:
                 self._options.max_sessions,
                 files,
             )
+        about = told(env, self._environments.contract)
         self._service = EnvService(
             self._environments,
             options=self._options,
             may_be_stopped=self._may_be_stopped,
             stop=self._shut_down_quietly,
+            extra=lambda: {**about, **(peer_extra or {})},
         )
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -378,3 +390,12 @@ class EnvServer:
                 return
         log.info("the server at %s stops after %g s without a request", self.address, seconds)
         self._shut_down_quietly()
+
+
+def _with_edition(options: ServeOptions, keyword: str | None, env: object) -> ServeOptions:
+    edition = chosen_edition(
+        keyword=keyword,
+        option=options.workflow_edition,
+        declared=declared(env, "workflow_edition"),
+    )
+    return replace(options, workflow_edition=edition)

@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 from rlcore import EnvironmentException, Error
 
 from rlmesh.protocol.faults import text_of
+from rlmesh.server.factories import begin, end
 from rlmesh.server.vectors import LaneSet, Sort, as_served, served_contract, sort_of
 from rlmesh.specs import EnvContract
 from rlmesh.values import NUMPY, Backend
@@ -80,6 +81,7 @@ class OneEach:
 
     One is made at once and closed again, because only an environment can tell its contract. It is
     not kept for the first session: an environment lives and ends in the thread that made it.
+    The factory is prepared here and closed at the end, where it can be.
     """
 
     private = True
@@ -88,12 +90,18 @@ class OneEach:
 
     def __init__(self, factory: Callable[[], object]) -> None:
         self._factory = factory
-        probe = make_env(factory)
+        self._open = threading.Lock()
+        begin(factory)
         try:
-            self.contract = served_contract(probe)
-            self.sort: Sort = sort_of(probe)
-        finally:
-            close_env(probe)
+            probe = make_env(factory)
+            try:
+                self.contract = served_contract(probe)
+                self.sort: Sort = sort_of(probe)
+            finally:
+                close_env(probe)
+        except BaseException:
+            end(factory)
+            raise
 
     def take(self) -> Env:
         """Return an environment of the session's own.
@@ -109,7 +117,9 @@ class OneEach:
             close_env(env)
 
     def close(self) -> None:
-        """Do nothing: each session closes its own."""
+        """Close the factory; each session closes its own environment."""
+        if self._open.acquire(blocking=False):
+            end(self._factory)
 
 
 def environments_of(

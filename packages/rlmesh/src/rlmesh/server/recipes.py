@@ -13,6 +13,7 @@ from typing import Any, cast
 from rlcore import ConfigurationError
 
 from rlmesh.server.environments import Env, close_env, factory_in, make_env
+from rlmesh.server.factories import begin, end
 from rlmesh.server.framework import action_backend
 from rlmesh.server.vector_sources import Many, several
 from rlmesh.server.vectors import Sort, served_contract, sort_of
@@ -28,11 +29,17 @@ class Made:
     private = True
     apart = False
 
-    def __init__(self, env: Env, backend: Backend) -> None:
-        self.env = env
+    def __init__(self, factory: Callable[[], object], backend: Backend) -> None:
+        self._factory = factory
         self.backend = backend
-        self.contract: EnvContract = served_contract(env)
-        self.sort: Sort = sort_of(env)
+        begin(factory)
+        try:
+            self.env = make_env(factory)
+            self.contract: EnvContract = served_contract(self.env)
+            self.sort: Sort = sort_of(self.env)
+        except BaseException:
+            end(factory)
+            raise
 
     def take(self) -> Env:
         """Return the environment."""
@@ -42,8 +49,11 @@ class Made:
         """Do nothing: whoever made it closes it."""
 
     def close(self) -> None:
-        """Close the environment."""
-        close_env(self.env)
+        """Close the environment, and the factory that made it."""
+        try:
+            close_env(self.env)
+        finally:
+            end(self._factory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +85,7 @@ class Recipe:
                 "its own",
                 hint="Serve a factory, or use isolation='thread'.",
             )
-        return Made(make_env(factory), action_backend(self.framework, self.device))
+        return Made(factory, action_backend(self.framework, self.device))
 
     def sendable(self) -> tuple[dict[str, Any], bytes]:  # Any: what multiprocessing prepares with
         """Return what a new process is prepared with, and the recipe for it.

@@ -53,6 +53,7 @@ class EnvService:
         options: ServeOptions,
         may_be_stopped: Callable[[], bool],
         stop: Callable[[], None],
+        extra: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._environments = environments
         self.registry = Registry(
@@ -64,6 +65,7 @@ class EnvService:
         self._options = options
         self._may_be_stopped = may_be_stopped
         self._stop = stop
+        self._extra = extra
         self._last_request = time.monotonic()
         self.offer: LaneOffer | None = None
         self._demands = _demands(environments.contract)
@@ -94,6 +96,8 @@ class EnvService:
         """Answer a client's handshake."""
         self._last_request = time.monotonic()
         hello, peer, offer = read_hello(request), this_peer(), self.offer
+        if extra := self._extra():
+            peer = replace(peer, extra={**peer.extra, **extra})
         if offer is not None and hello.capabilities.get(LANES) == YES:
             peer = replace(peer, extra={**peer.extra, **offer.extra()})
         if not self._environments.private and self.registry.places.taken:

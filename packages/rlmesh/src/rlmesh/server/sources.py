@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from rlcore import ConfigurationError, EnvironmentException, MissingDependencyError
 
+from rlmesh.server.factories import MADE_BY, usable
 from rlmesh.server.vector_sources import LANES, Many, multiplied
 
 GYM = "gym://"
@@ -55,6 +56,7 @@ class Named:
         # Failures of the factory are told under this name.
         self.__qualname__: str = getattr(factory, "__qualname__", repr(factory))
         self.__wrapped__ = factory  # for its signature
+        self.made_by = factory
 
     def __call__(self) -> object:
         """Return what the factory makes."""
@@ -172,8 +174,10 @@ def _of_module(path: str, kwargs: Mapping[str, object]) -> Factory:
 
 
 def _factory_of(found: object, path: str, kwargs: Mapping[str, object]) -> Factory:
-    if isinstance(found, type) and hasattr(found, "make") and not hasattr(found, "step"):
-        found = cast("Callable[[], object]", found)()
+    usable_one = usable(found, kwargs)
+    if hasattr(usable_one, MADE_BY):
+        kwargs = {}  # it is bound to them
+    found = usable_one
     make = getattr(found, "make", None)
     maker = make if callable(make) and not isinstance(found, type) else found
     if not callable(maker):
@@ -189,4 +193,5 @@ def _factory_of(found: object, path: str, kwargs: Mapping[str, object]) -> Facto
     # Failures of the factory are told under this name.
     factory.__qualname__ = f"{PYTHON}{path}"
     factory.__dict__["__wrapped__"] = found_maker
+    factory.__dict__[MADE_BY] = found
     return factory

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex, cast
 
 from rlcore import ConfigurationError, EnvironmentException, MissingDependencyError
 
+from rlmesh.server.factories import MADE_BY, lane_maker
 from rlmesh.server.main_script import ADVICE, require_first_run
 from rlmesh.server.vectors import LaneSet
 from rlmesh.specs import AutoresetMode
@@ -174,7 +175,7 @@ def multiplied(factory: Factory, many: Many) -> Factory:
 
     def vector() -> object:
         kinds = _vector_environments()
-        factories = [cast("Callable[[], Env[Any, Any]]", factory)] * count
+        factories = [cast("Callable[[], Env[Any, Any]]", lane_maker(factory))] * count
         with many.startable():
             made: object = kinds[many.mode](factories, **many.vector_kwargs())
         return made
@@ -183,6 +184,7 @@ def multiplied(factory: Factory, many: Many) -> Factory:
         _vector_environments()
     make = lanes if many.mode == LANES else vector
     make.__qualname__ = getattr(factory, "__qualname__", repr(factory))
+    make.__dict__[MADE_BY] = factory
     return make
 
 
