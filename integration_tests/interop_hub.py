@@ -1,5 +1,6 @@
 """The process with the published package, as the tests speak to it; and its environment on disk."""
 
+import fcntl
 import json
 import os
 import selectors
@@ -24,10 +25,12 @@ def published_python() -> Path:
         Path(tempfile.gettempdir()) / f"rlmesh-interop-{os.getuid()}-0.1.0-py{sys.version_info[1]}"
     )
     python = home / "bin" / "python"
-    if not (home / "complete").exists():
-        shutil.rmtree(home, ignore_errors=True)
-        _install(home, python)
-        (home / "complete").touch()
+    with home.with_suffix(".lock").open("w") as lock:  # tests run in several processes
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "complete").exists():
+            shutil.rmtree(home, ignore_errors=True)
+            _install(home, python)
+            (home / "complete").touch()
     return python
 
 
