@@ -14,12 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType, TracebackType
-from typing import Self, cast
+from typing import Self, TypedDict, cast
 
-from rlcore import ConfigurationError, JournalError
+from rlcore import ConfigurationError, EnvironmentIdentity, JournalError
 
 from rlmesh.runs.journal_header import Header as Header
 from rlmesh.runs.outcomes import Outcome
+from rlmesh.runs.provenance import Plain
 from rlmesh.runs.results import EpisodeResult
 
 SCHEMA = "rlmesh.journal.v1"
@@ -220,6 +221,39 @@ def read_journal(path: str | os.PathLike[str]) -> tuple[Header, tuple[EpisodeRes
     header, episodes = _parsed(whole, place)
     latest = {episode.index: episode for episode in episodes}
     return header, tuple(latest[index] for index in sorted(latest))
+
+
+class JournalFacts(TypedDict):
+    """What a journal knows of the fields of a `RunResult`."""
+
+    episodes: tuple[EpisodeResult, ...]
+    environment: EnvironmentIdentity | None
+    model: str
+    model_digest: str | None
+    asked: int
+    stopped: str | None
+    package_versions: Mapping[str, str]
+    settings: Mapping[str, Plain]
+
+
+def journal_facts(path: str | os.PathLike[str]) -> JournalFacts:
+    """Return what a journal holds so far, as the fields of a `RunResult`.
+
+    Raises:
+        JournalError: it is no journal, or cannot be read.
+    """
+    header, episodes = read_journal(path)
+    missing = len(header.seeds) - len(episodes)
+    return JournalFacts(
+        episodes=episodes,
+        environment=header.environment,
+        model=header.model,
+        model_digest=header.model_digest,
+        asked=len(header.seeds),
+        stopped=f"the journal lacks {missing} of its episodes" if missing else None,
+        package_versions=header.package_versions,
+        settings=header.settings,
+    )
 
 
 def is_journal(content: bytes) -> bool:

@@ -6,7 +6,7 @@ from typing import Any, Self, cast
 
 from rlcore import ConfigurationError, EnvironmentIdentity
 
-Plain = str | int | float | bool | None
+from rlmesh.runs.provenance import Plain
 
 
 @dataclass(frozen=True, slots=True)

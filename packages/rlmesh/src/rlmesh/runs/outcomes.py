@@ -1,6 +1,7 @@
 """How an episode ends. A failure of anything but the model never becomes a score."""
 
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Outcome(StrEnum):
@@ -39,3 +40,19 @@ def scored_outcome(*, success: bool | None, truncated: bool) -> Outcome:
     if success is None:
         return Outcome.TRUNCATED if truncated else Outcome.COMPLETED
     return Outcome.SUCCESS if success else Outcome.FAILURE
+
+
+class Coverage(NamedTuple):
+    """How many episodes were asked for, how many have a score, how many failed without one."""
+
+    asked: int
+    scored: int
+    failed: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether every episode that was asked for has a score."""
+        return self.scored == self.asked
+
+    def __str__(self) -> str:
+        return f"{self.scored} of {self.asked} scored, {self.failed} failed"

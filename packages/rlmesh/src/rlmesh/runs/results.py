@@ -2,30 +2,25 @@
 
 import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
-from typing import Any, NamedTuple, Self, cast
+from typing import Any, Self, cast
 
 from rlcore import ConfigurationError, EnvironmentIdentity
 
 from rlmesh.runs.comparison import Disagreement, EpisodeLike, disagreements
+from rlmesh.runs.export import csv_text, data_frame, read_whole, write_whole
+from rlmesh.runs.merging import merged
+from rlmesh.runs.outcomes import Coverage as Coverage
 from rlmesh.runs.outcomes import Outcome, scored_outcome
+from rlmesh.runs.provenance import Plain, Provenance
 from rlmesh.runs.statistics import Interval, bootstrap_mean_interval, wilson_interval
-from rlmesh.runs.telemetry import TelemetryRow
+from rlmesh.runs.summary import Summary, success_counts, summary_of
+from rlmesh.runs.telemetry import TelemetryRow, format_rows
 
 SCHEMA = "rlmesh.run.v1"
-
-
-class Coverage(NamedTuple):
-    """How many episodes were asked for, how many have a score, how many failed without one."""
-
-    asked: int
-    scored: int
-    failed: int
-
-    def __str__(self) -> str:
-        return f"{self.scored} of {self.asked} scored, {self.failed} failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +81,14 @@ class EpisodeResult:
             raise ConfigurationError(f"not the record of an episode: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RunResult:
     """Every episode of a run, with what is needed to run it again.
 
     `asked` counts the episodes that were asked for, so a result that was interrupted says so.
-    `stopped` is the reason when a run ended before its last episode. `advisories` are sentences
-    about what limits the record.
+    `stopped` is the reason when a run ended before its last episode. `telemetry` says how long
+    things took; `advisories` are sentences about what limits the record. `settings` are the run's
+    arguments that shape its episodes, and `machine` the kind of computer.
     """
 
     episodes: tuple[EpisodeResult, ...] = ()
@@ -107,6 +103,7 @@ class RunResult:
     finished_at: datetime | None = None
     package_versions: Mapping[str, str] = field(default_factory=dict[str, str])
     machine: Mapping[str, str | int] = field(default_factory=dict[str, str | int])
+    settings: Mapping[str, Plain] = field(default_factory=dict[str, Plain])
 
     @property
     def scored_episodes(self) -> tuple[EpisodeResult, ...]:
@@ -172,20 +169,53 @@ class RunResult:
     @property
     def success_rate(self) -> float | None:
         """The share of successes; None unless every scored episode says whether it succeeded."""
-        counted = self._successes()
+        counted = success_counts(self.scored_episodes)
         return None if counted is None else counted[0] / counted[1]
 
     @property
     def success_interval(self) -> Interval | None:
         """The 95 % Wilson interval of the success rate; None where the rate is None."""
-        counted = self._successes()
+        counted = success_counts(self.scored_episodes)
         return None if counted is None else wilson_interval(*counted)
 
-    def _successes(self) -> tuple[int, int] | None:
-        said = [episode.success for episode in self.scored_episodes]
-        if not said or None in said:
-            return None
-        return said.count(True), len(said)
+    @property
+    def provenance(self) -> Provenance:
+        """What is needed to make this result again."""
+        return Provenance(
+            environment=self.environment,
+            model=self.model,
+            model_digest=self.model_digest,
+            seeds=self.seeds,
+            settings=self.settings,
+            package_versions=self.package_versions,
+            machine=self.machine,
+            started_at=self.started_at,
+            finished_at=self.finished_at,
+        )
+
+    def summary(self, *, confidence: float = 0.95) -> Summary:
+        """Return the run in numbers, with intervals, tasks, timings and provenance.
+
+        Raises:
+            ConfigurationError: the confidence is not strictly between 0 and 1.
+        """
+        return summary_of(self, confidence=confidence)
+
+    def format_telemetry(self) -> str:
+        """Return how long things took as an aligned table."""
+        return format_rows(self.telemetry)
+
+    def merge(self, *others: "RunResult", repeats: bool = False) -> "RunResult":
+        """Return this run and others of the same model and environment as one, numbered anew.
+
+        Args:
+            others: results over other seeds.
+            repeats: also count episodes of the same task and seed more than once.
+
+        Raises:
+            ConfigurationError: the runs are of different models or environments, or share a seed.
+        """
+        return merged((self, *others), repeats=repeats)
 
     def agrees_with(
         self, other: "RunResult | Iterable[EpisodeLike]", *, tolerance: float = 1e-6
@@ -217,6 +247,7 @@ class RunResult:
             "finished_at": _timestamp(self.finished_at),
             "package_versions": dict(self.package_versions),
             "machine": dict(self.machine),
+            "settings": dict(self.settings),
             "advisories": list(self.advisories),
             "telemetry": [row.to_dict() for row in self.telemetry],
             "total_steps": self.total_steps,
@@ -254,8 +285,9 @@ class RunResult:
                 started_at=_moment(values["started_at"]),
                 finished_at=_moment(values["finished_at"]),
                 package_versions=dict(values["package_versions"]),
-                # Records of before these were kept have neither.
+                # Records of before these were kept have none of them.
                 machine=dict(values.get("machine", {})),
+                settings=dict(values.get("settings", {})),
                 telemetry=tuple(map(TelemetryRow.from_dict, values.get("telemetry", ()))),
                 advisories=tuple(values["advisories"]),
             )
@@ -276,6 +308,59 @@ class RunResult:
         if not isinstance(data, dict):
             raise ConfigurationError("not the record of a run: it is not a JSON object")
         return cls.from_dict(cast("dict[str, object]", data))
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the episodes as CSV, a line each, and write them to a file if one is named.
+
+        Raises:
+            ConfigurationError: the file cannot be written.
+        """
+        text = csv_text(self)
+        if path is not None:
+            write_whole(path, text)
+        return text
+
+    def to_dataframe(self) -> Any:  # Any: pandas has no types
+        """Return a pandas data frame with a row for each episode.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        return data_frame(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to a JSON file, whole or not at all.
+
+        Raises:
+            ConfigurationError: the file cannot be written.
+        """
+        write_whole(path, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the result that `save` wrote, or what a journal holds so far.
+
+        Raises:
+            ConfigurationError: the file cannot be read, or is no such record.
+            JournalError: the file is a journal, and broken.
+        """
+        from rlmesh.runs import journal  # which is about results
+
+        content = read_whole(path)
+        if journal.is_journal(content):
+            return cls(**journal.journal_facts(path))
+        return cls.from_json(content.decode(errors="replace"))
+
+    def _repr_html_(self) -> str:
+        from rlmesh.runs.notebook import result_html
+
+        return result_html(self)
+
+    def __repr__(self) -> str:
+        mean = "no score" if not self.rewards else f"mean_reward={self.mean_reward:.2f}"
+        return (
+            f"RunResult(num_episodes={self.num_episodes}, {mean}, total_steps={self.total_steps})"
+        )
 
     def __str__(self) -> str:
         reward = "no score" if not self.rewards else f"mean reward {self.mean_reward:.2f}"

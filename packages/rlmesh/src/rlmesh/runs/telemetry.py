@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Self, cast
 import numpy as np
 from rlcore import ConfigurationError
 
+from rlmesh.runs.tables import aligned
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -168,14 +170,7 @@ def format_rows(rows: Iterable[TelemetryRow]) -> str:
         cells.append((row.op, row.component, row.metric, row.unit, str(row.count), *numbers))
     if len(cells) == 1:
         return "no telemetry was recorded"
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if place < 4 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in cells
-    )
+    return aligned(cells, right=range(4, 9))
 
 
 def _merged(rows: list[TelemetryRow]) -> TelemetryRow:
