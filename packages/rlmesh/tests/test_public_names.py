@@ -72,6 +72,8 @@ PUBLIC = [
     "bootstrap_mean_interval",
     "build_info",
     "current_workflow_edition",
+    "describe",
+    "describe_json",
     "params",
     "predict_seed",
     "run",

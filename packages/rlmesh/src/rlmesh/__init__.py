@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rlmesh import numpy as numpy
     from rlmesh import params, spaces, specs, types
     from rlmesh import torch as torch
+    from rlmesh._describe import describe, describe_json
     from rlmesh.authoring.factory import EnvFactory
     from rlmesh.authoring.keys import DESCRIBE_METADATA_KEY, DESCRIBE_SCHEMA_VERSION
     from rlmesh.authoring.variants import Variant
@@ -138,6 +139,8 @@ __all__ = [
     "bootstrap_mean_interval",
     "build_info",
     "current_workflow_edition",
+    "describe",
+    "describe_json",
     "params",
     "predict_seed",
     "run",
@@ -224,6 +227,8 @@ _HOMES = {
     "WorkflowEditionWarning": "rlmesh.workflow",
     "DESCRIBE_METADATA_KEY": "rlmesh.authoring.keys",
     "DESCRIBE_SCHEMA_VERSION": "rlmesh.authoring.keys",
+    "describe": "rlmesh._describe",
+    "describe_json": "rlmesh._describe",
 }
 _ROOMS = ("jax", "numpy", "params", "spaces", "specs", "torch", "types")
 

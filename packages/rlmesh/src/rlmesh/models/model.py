@@ -143,6 +143,13 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
         model.load(**bound)
         return model
 
+    @classmethod
+    def describe(cls) -> dict[str, Any]:  # Any: JSON
+        """Return what the class is, as plain data: `rlmesh.describe(cls)`."""
+        from rlmesh._describe import describe
+
+        return describe(cls, kind="model")
+
     def load(self, *args: Any, **kwargs: Any) -> None:  # Any: a subclass declares its own
         """Prepare what `predict` needs; called once by the constructor. Override it."""
 

@@ -1,12 +1,10 @@
 """Numbers that follow from an episode's seed and place, the same on every machine."""
 
 from collections.abc import Mapping
-from typing import Final
 
-DESCRIBE_METADATA_KEY: Final = "rlmesh.describe.v1"
-DESCRIBE_SCHEMA_VERSION: Final = 1
-ENV_RESET_OPTIONS_KEY: Final = "rlmesh.env.v1.reset_options"
-TRIAL_INDEX_OPTION: Final = "trial_index"
+from rlmesh.authoring.keys import ENV_RESET_OPTIONS_KEY, TRIAL_INDEX_OPTION
+
+__all__ = ["ENV_RESET_OPTIONS_KEY", "TRIAL_INDEX_OPTION", "predict_seed", "trial_index"]
 
 _OFFSET = 0xCBF29CE484222325
 _PRIME = 0x100000001B3
