@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from rlmesh.authoring.variants import Variant
     from rlmesh.build import BuildInfo, build_info, current_workflow_edition
     from rlmesh.client.remote_env import RemoteEnv
+    from rlmesh.client.remote_model import RemoteModel
     from rlmesh.client.vector_env import RemoteVectorEnv
     from rlmesh.codec.metadata import InvalidMetadataError, sanitize_metadata
     from rlmesh.models.context import PredictContext
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from rlmesh.runs.session import Session, session
     from rlmesh.runs.statistics import Interval, bootstrap_mean_interval, wilson_interval
     from rlmesh.server.env_server import EnvServer
+    from rlmesh.server.model_server import ModelServer
     from rlmesh.server.options import ServeOptions
     from rlmesh.specs import EnvContract
     from rlmesh.transport.tls import ClientTls, ServerTls
@@ -106,6 +108,7 @@ __all__ = [
     "MissingDependencyError",
     "Model",
     "ModelException",
+    "ModelServer",
     "Outcome",
     "Param",
     "ParamSpec",
@@ -114,6 +117,7 @@ __all__ = [
     "RLMeshException",
     "RecordingError",
     "RemoteEnv",
+    "RemoteModel",
     "RemoteVectorEnv",
     "RunContext",
     "RunFailed",
@@ -188,6 +192,7 @@ _HOMES = {
     "build_info": "rlmesh.build",
     "current_workflow_edition": "rlmesh.build",
     "RemoteEnv": "rlmesh.client.remote_env",
+    "RemoteModel": "rlmesh.client.remote_model",
     "RemoteVectorEnv": "rlmesh.client.vector_env",
     "sanitize_metadata": "rlmesh.codec.metadata",
     "PredictContext": "rlmesh.models.context",
@@ -216,6 +221,7 @@ _HOMES = {
     "bootstrap_mean_interval": "rlmesh.runs.statistics",
     "wilson_interval": "rlmesh.runs.statistics",
     "EnvServer": "rlmesh.server.env_server",
+    "ModelServer": "rlmesh.server.model_server",
     "ServeOptions": "rlmesh.server.options",
     "EnvContract": "rlmesh.specs",
     "ClientTls": "rlmesh.transport.tls",

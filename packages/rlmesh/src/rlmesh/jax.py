@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rlmesh.authoring.jax_factory import EnvFactory
     from rlmesh.backends.jax_arrays import JaxValue, asarray, from_array
     from rlmesh.client.jax_env import RemoteEnv
+    from rlmesh.client.jax_model import RemoteModel
     from rlmesh.client.jax_vector_env import RemoteVectorEnv
     from rlmesh.models.jax_model import Model
     from rlmesh.spaces.framework_spaces import jax_space as space_from_spec
@@ -19,6 +20,7 @@ __all__ = [
     "JaxValue",
     "Model",
     "RemoteEnv",
+    "RemoteModel",
     "RemoteVectorEnv",
     "asarray",
     "ensure_available",
@@ -30,6 +32,7 @@ _HOMES = {
     "EnvFactory": "rlmesh.authoring.jax_factory:EnvFactory",
     "Model": "rlmesh.models.jax_model:Model",
     "RemoteEnv": "rlmesh.client.jax_env:RemoteEnv",
+    "RemoteModel": "rlmesh.client.jax_model:RemoteModel",
     "RemoteVectorEnv": "rlmesh.client.jax_vector_env:RemoteVectorEnv",
     "JaxValue": "rlmesh.backends.jax_arrays:JaxValue",
     "asarray": "rlmesh.backends.jax_arrays:asarray",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rlmesh.authoring.numpy_factory import EnvFactory
     from rlmesh.backends.numpy_arrays import NumpyValue, asarray, from_array
     from rlmesh.client.numpy_env import RemoteEnv
+    from rlmesh.client.numpy_model import RemoteModel
     from rlmesh.client.numpy_vector_env import RemoteVectorEnv
     from rlmesh.models.numpy_model import Model
     from rlmesh.spaces.framework_spaces import numpy_space as space_from_spec
@@ -19,6 +20,7 @@ __all__ = [
     "Model",
     "NumpyValue",
     "RemoteEnv",
+    "RemoteModel",
     "RemoteVectorEnv",
     "asarray",
     "ensure_available",
@@ -30,6 +32,7 @@ _HOMES = {
     "EnvFactory": "rlmesh.authoring.numpy_factory:EnvFactory",
     "Model": "rlmesh.models.numpy_model:Model",
     "RemoteEnv": "rlmesh.client.numpy_env:RemoteEnv",
+    "RemoteModel": "rlmesh.client.numpy_model:RemoteModel",
     "RemoteVectorEnv": "rlmesh.client.numpy_vector_env:RemoteVectorEnv",
     "NumpyValue": "rlmesh.backends.numpy_arrays:NumpyValue",
     "asarray": "rlmesh.backends.numpy_arrays:asarray",

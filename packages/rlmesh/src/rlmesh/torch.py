@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rlmesh.authoring.torch_factory import EnvFactory
     from rlmesh.backends.torch_arrays import TorchValue, as_tensor, from_tensor
     from rlmesh.client.torch_env import RemoteEnv
+    from rlmesh.client.torch_model import RemoteModel
     from rlmesh.client.torch_vector_env import RemoteVectorEnv
     from rlmesh.models.torch_model import Model
     from rlmesh.spaces.framework_spaces import torch_space as space_from_spec
@@ -18,6 +19,7 @@ __all__ = [
     "EnvFactory",
     "Model",
     "RemoteEnv",
+    "RemoteModel",
     "RemoteVectorEnv",
     "TorchValue",
     "as_tensor",
@@ -30,6 +32,7 @@ _HOMES = {
     "EnvFactory": "rlmesh.authoring.torch_factory:EnvFactory",
     "Model": "rlmesh.models.torch_model:Model",
     "RemoteEnv": "rlmesh.client.torch_env:RemoteEnv",
+    "RemoteModel": "rlmesh.client.torch_model:RemoteModel",
     "RemoteVectorEnv": "rlmesh.client.torch_vector_env:RemoteVectorEnv",
     "TorchValue": "rlmesh.backends.torch_arrays:TorchValue",
     "as_tensor": "rlmesh.backends.torch_arrays:as_tensor",

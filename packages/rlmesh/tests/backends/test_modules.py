@@ -17,7 +17,7 @@ CONVERTERS = {
     "torch": ["TorchValue", "as_tensor", "from_tensor"],
     "jax": ["JaxValue", "asarray", "from_array"],
 }
-COMMON = ["Model", "RemoteEnv", "ensure_available", "space_from_spec"]
+COMMON = ["Model", "RemoteEnv", "RemoteModel", "ensure_available", "space_from_spec"]
 WITHOUT = """
 import sys
 for name in ("torch", "jax"):

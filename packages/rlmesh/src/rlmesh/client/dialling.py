@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from rlcore import (
     AccessDenied,
@@ -35,6 +36,7 @@ from rlmesh.transport.methods import HANDSHAKE
 from rlmesh.transport.tls import ClientTls
 from rlmesh.transport.tls_probe import explanation, prepared
 
+T = TypeVar("T")
 RETRY_DELAYS = Backoff(first=0.05, factor=1.5, cap=0.5, jitter=0.2)
 MANY_LANES = "many_lanes"
 """The code of the error that several environments are served where one was to be driven."""
@@ -77,6 +79,9 @@ class Dialled:
     identity: EnvironmentIdentity
     endpoint: Endpoint
     lane: str = "auto"
+
+
+Shake: TypeAlias = Callable[[Connection, Endpoint, Destination], T]
 
 
 def destination_of(
@@ -136,6 +141,16 @@ def dial(destination: Destination) -> Dialled:
         IdentityError: the served contract is not the expected one.
         Error: the resolver's own failure, where the address had to be resolved.
     """
+    return dial_with(destination, _shake_hands)
+
+
+def dial_with(destination: Destination, shake: Shake[T]) -> T:
+    """Connect and return what shaking hands gives; otherwise as `dial`.
+
+    Args:
+        destination: where to go.
+        shake: what is done first on the connection, which is closed when it raises.
+    """
     endpoint = _endpoint(destination)
     credential = destination.credential or endpoint.credential
     address = parse_dial(endpoint.address)
@@ -149,7 +164,7 @@ def dial(destination: Destination) -> Dialled:
     while True:
         try:
             tls = prepared(trust, address, seconds)
-            return _connect(address, credential, tls, endpoint, destination)
+            return _connect(address, credential, tls, endpoint, destination, shake)
         except ServerUnreachable as error:
             reason = explanation(trust, address, seconds)
             if reason is not None:
@@ -165,10 +180,11 @@ def _connect(
     tls: ClientTls | None,
     endpoint: Endpoint,
     destination: Destination,
-) -> Dialled:
+    shake: Shake[T],
+) -> T:
     connection = Connection(address, credential=credential, tls=tls)
     try:
-        return _shake_hands(connection, endpoint, destination)
+        return shake(connection, endpoint, destination)
     except BaseException as error:
         connection.close()
         if isinstance(error, AccessDenied):

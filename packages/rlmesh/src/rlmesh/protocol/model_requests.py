@@ -13,6 +13,8 @@ Leaves: TypeAlias = Sequence[Buffer]
 
 # What published servers say that they can do.
 CONCURRENT_PREDICT: Final = "rlmesh.model.concurrent_predict.v1"
+# Ours: several rows are several episodes, whatever the model can do at once.
+ROWS: Final = "rlmesh.model.rows.v1"
 # Ours: a route may be told what to do, instead of what the environment says.
 INSTRUCTION: Final = "rlmesh.model.instruction.v1"
 # Ours, in what a server says about itself.

@@ -19,6 +19,7 @@ from rlmesh.protocol.model_requests import (
     MODEL_DIGEST,
     MODEL_FRAMEWORK,
     MODEL_NAME,
+    ROWS,
 )
 from rlmesh.protocol.this_peer import this_peer
 from rlmesh.server.model_driver import Driver
@@ -71,6 +72,7 @@ class ModelService:
             TENSORS: YES,
             MORE_SPACES: YES,
             INSTRUCTION: YES,
+            ROWS: YES,
             **({INSPECT: YES} if self._options.inspectable else {}),
         }
 

@@ -13,6 +13,7 @@ from rlmesh.transport.access import is_sendable
 from rlmesh.transport.addresses import Address, UnixAddress
 from rlmesh.transport.failures import failure_of
 from rlmesh.transport.grpc_lane import GrpcLane
+from rlmesh.transport.grpc_stream import GrpcStream
 from rlmesh.transport.limits import MESSAGE_BYTES, keepalive_options, message_options
 from rlmesh.transport.methods import JOIN, LEAVE
 from rlmesh.transport.tls import ClientTls
@@ -101,6 +102,23 @@ class Connection:
             message_limit=self._limit,
             opening=opening,
             told=told,
+        )
+
+    def stream(self, method: str, *, timeout: float | None, again: str) -> GrpcStream:
+        """Open a stream of a procedure; whether the server takes it shows in the first reply.
+
+        Args:
+            method: the procedure.
+            timeout: how long each reply may take; None: no limit.
+            again: how a caller whose stream is over starts again, in an error's hint.
+        """
+        return GrpcStream(
+            self._channel.stream_stream(method),
+            metadata=self._metadata,
+            address=self.address,
+            timeout=timeout,
+            message_limit=self._limit,
+            again=again,
         )
 
     def headers(self, opening: Opening | None) -> dict[str, str]:
