@@ -34,7 +34,8 @@ class StepEvent:
 
     `next_observation` is what the step gave; where a lane of a vector environment resets itself
     within a step, it is the last one of the episode all the same. `lane` is the lane of a vector
-    environment, or the number of the environment where a run has several.
+    environment, or the number of the environment where a run has several. `cut` is true where the
+    episode is truncated by the run, and not by the environment.
     """
 
     episode: int
@@ -50,6 +51,7 @@ class StepEvent:
     step_ms: float
     next_observation: Any = None
     lane: int = 0
+    cut: bool = False
 
 
 class RunHooks:
