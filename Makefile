@@ -13,7 +13,7 @@ quickstart: ## Register, serve, train, evaluate and run an environment, end to e
 
 test: ## Run all tests (ARGS="-m 'not slow'" for the quick ones)
 	scripts/browser
-	$(UV) run pytest $(ARGS)
+	$(UV) run pytest -n auto --dist loadfile $(ARGS)
 
 check: ## All that CI checks: format, lint, types, import contracts, generated code, tests
 	$(UV) sync --locked
