@@ -20,7 +20,7 @@ from rlmesh.params import (
 )
 
 
-def make(  # type: ignore[no-untyped-def]  # what has no annotation is not checked
+def make(
     size: int,
     mode: str = "plain",
     goal: tuple[float, ...] = (1.0, 0.0),
@@ -28,7 +28,7 @@ def make(  # type: ignore[no-untyped-def]  # what has no annotation is not check
     label: object = None,
     extra: int = 2,
     maybe: "int | None" = None,
-    open_one=3,
+    open_one: Any = 3,
 ) -> None: ...
 
 
