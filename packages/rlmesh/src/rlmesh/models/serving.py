@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
@@ -37,6 +37,8 @@ class ModelServeOptions(TypedDict, total=False):
     token_subject: str | None
     tls: TlsOption
     allow_insecure: bool
+    workflow_edition: str | None
+    peer_extra: Mapping[str, str] | None
 
 
 class Serving:

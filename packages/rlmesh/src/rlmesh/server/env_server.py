@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from rlcore import (
-    CallTimeout,
-    EnvironmentException,
-    Secret,
-    SessionClosed,
-)
-from rlcore.environ import variable
+from rlcore import CallTimeout, EnvironmentException, Secret
 from rlcore.log import logger
 
+from rlmesh.server.edition_options import with_edition
 from rlmesh.server.environments import Environments, environments_of
 from rlmesh.server.factories import declared, told, usable
 from rlmesh.server.framework import action_backend
+from rlmesh.server.lifetime import Lifetime
 from rlmesh.server.option_checks import require_port
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.protection import TlsOption, access_for, require_protection, tls_for
@@ -30,19 +23,14 @@ from rlmesh.specs import EnvContract
 from rlmesh.transport.addresses import Address, parse_bind
 from rlmesh.transport.host import Host
 from rlmesh.transport.limits import allow_files
-from rlmesh.workflow import chosen_edition
 
 if TYPE_CHECKING:
     from rlmesh.server.metrics import MetricsEndpoint
 
 log = logger("rlmesh", "server")
 
-REMOTE_SHUTDOWN_VARIABLE = "RLMESH_ALLOW_REMOTE_SHUTDOWN"
-# How often waits look around; nothing depends on it but how late they notice.
-GLANCE_SECONDS = 0.05
 
-
-class EnvServer:
+class EnvServer(Lifetime):
     """Serves an environment, or a factory of environments, at one address.
 
     An environment is one for all: clients step it one after another. A factory (a class, a
@@ -131,7 +119,9 @@ class EnvServer:
         many = many_of(num_envs, vectorization_mode, autoreset_mode)
         env = usable(env)
         framework = framework or declared(env, "framework")
-        self._options = _with_edition(options or ServeOptions(), workflow_edition, env)
+        self._options = with_edition(
+            options or ServeOptions(), workflow_edition, declared(env, "workflow_edition")
+        )
         backend = action_backend(framework, device)
         self._environments: Environments
         if self._options.isolation == "process":
@@ -166,10 +156,7 @@ class EnvServer:
             stop=self._shut_down_quietly,
             extra=lambda: {**about, **(peer_extra or {})},
         )
-        self._lock = threading.Lock()
-        self._stopped = threading.Event()
-        self._started = False
-        self._stopping = False
+        self._be_born()
         self._metrics: MetricsEndpoint | None = None
         try:
             if metrics_port is not None:
@@ -215,81 +202,6 @@ class EnvServer:
         """What the server promises about the environment."""
         return self._environments.contract
 
-    @property
-    def options(self) -> ServeOptions:
-        """The limits of the server."""
-        return self._options
-
-    def start(self) -> None:
-        """Serve in the background.
-
-        Raises:
-            SessionClosed: it was started before, or has stopped.
-        """
-        with self._lock:
-            if self._started or self._stopping:
-                raise SessionClosed(
-                    f"the server at {self.address} was started before",
-                    address=self.address,
-                    hint="Make a new EnvServer.",
-                )
-            self._started = True
-        self._host.start()
-        if self._metrics is not None:
-            self._metrics.start()
-        if self._options.idle_timeout_seconds is not None:
-            threading.Thread(
-                target=self._stop_when_idle,
-                args=(self._options.idle_timeout_seconds,),
-                daemon=True,
-            ).start()
-
-    def serve(self) -> None:
-        """Serve until `shutdown` is called elsewhere, or Ctrl-C.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C, after the server has shut down.
-        """
-        self.start()
-        try:
-            self.wait()
-        finally:
-            self.shutdown()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the server has stopped; False when it still serves after `timeout` seconds.
-
-        Raises:
-            SessionClosed: it was never started.
-        """
-        if not self._started:
-            raise SessionClosed(
-                f"the server at {self.address} was not started",
-                address=self.address,
-                hint="Call start() first.",
-            )
-        return self._stopped.wait(timeout)
-
-    def shutdown(self) -> None:
-        """Stop serving: let running steps finish, end all sessions, close the environments.
-
-        A client that is attached but idle does not delay it. A second call does nothing.
-
-        Raises:
-            CallTimeout: an environment is still being stepped, or does not close; it is left so.
-            EnvironmentException: the environment could not be closed.
-        """
-        with self._lock:
-            first, self._stopping = not self._stopping, True
-        if not first:
-            self._stopped.wait(self._options.drain_seconds + self._options.close_seconds)
-            return
-        try:
-            self._drain()
-        finally:
-            self._stop_metrics()
-            self._stopped.set()
-
     def inspect(self) -> dict[str, object]:
         """Return what the server is doing, as plain data.
 
@@ -303,35 +215,23 @@ class EnvServer:
         """
         return self._service.inspection.status()
 
-    def __enter__(self) -> Self:
-        if not self._started:
-            self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.shutdown()
-
     def __repr__(self) -> str:
         return f"EnvServer({self.env_contract.id!r}, address={self.address!r})"
 
-    def _shut_down_quietly(self) -> None:
-        try:
-            self.shutdown()
-        except (CallTimeout, EnvironmentException):
-            log.exception("the server at %s did not shut down in good order", self.address)
+    def _open(self) -> None:
+        self._host.start()
+        if self._metrics is not None:
+            self._metrics.start()
+
+    def _end(self) -> None:
+        self._stop_metrics()
+
+    def _idle_since(self) -> float:
+        return self._service.idle_since()
 
     def _stop_metrics(self) -> None:
         if self._metrics is not None:
             self._metrics.stop()
-
-    def _may_be_stopped(self) -> bool:
-        said = (variable(REMOTE_SHUTDOWN_VARIABLE) or "").lower()
-        return self._options.allow_remote_shutdown or said in ("1", "true")
 
     def _drain(self) -> None:
         self._host.refuse_new_calls()
@@ -371,31 +271,3 @@ class EnvServer:
             )
         if failures:
             raise failures[0]
-
-    def _wait_while(self, condition: Callable[[], object], seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        while condition():
-            if time.monotonic() >= deadline:
-                return False
-            self._stopped.wait(GLANCE_SECONDS)
-        return True
-
-    def _stop_when_idle(self, seconds: float) -> None:
-        started = time.monotonic()
-        while True:
-            left = max(started, self._service.idle_since()) + seconds - time.monotonic()
-            if left <= 0:
-                break
-            if self._stopped.wait(left):
-                return
-        log.info("the server at %s stops after %g s without a request", self.address, seconds)
-        self._shut_down_quietly()
-
-
-def _with_edition(options: ServeOptions, keyword: str | None, env: object) -> ServeOptions:
-    edition = chosen_edition(
-        keyword=keyword,
-        option=options.workflow_edition,
-        declared=declared(env, "workflow_edition"),
-    )
-    return replace(options, workflow_edition=edition)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from rlcore import CallTimeout, ConfigurationError, ModelException, Secret
 
+from rlmesh.server.edition_options import with_edition
 from rlmesh.server.lifetime import Lifetime
 from rlmesh.server.model_jobs import Chore
 from rlmesh.server.model_service import ModelService
@@ -48,6 +49,9 @@ class ModelServer(Lifetime):
         token_subject: the subject that signed tokens must be for; None: any.
         tls: as `EnvServer` takes it.
         allow_insecure: whether other machines may reach it without a token and without TLS.
+        workflow_edition: the edition the model was written for; see `rlmesh.workflow`.
+        peer_extra: what clients are told about the server at their handshakes, beside the rest; it
+            may grow while the server runs.
 
     Raises:
         AddressError: the address cannot be understood.
@@ -72,8 +76,13 @@ class ModelServer(Lifetime):
         token_subject: str | None = None,
         tls: TlsOption = None,
         allow_insecure: bool = False,
+        workflow_edition: str | None = None,
+        peer_extra: Mapping[str, str] | None = None,
     ) -> None:
-        self._options = options or ServeOptions()
+        said: object = getattr(model, "workflow_edition", None)
+        self._options = with_edition(
+            options or ServeOptions(), workflow_edition, said if isinstance(said, str) else None
+        )
         if self._options.isolation != "thread":
             raise ConfigurationError(
                 f"isolation is {self._options.isolation!r}: a model has one process, the server's",
@@ -93,6 +102,7 @@ class ModelServer(Lifetime):
             options=self._options,
             may_be_stopped=self._may_be_stopped,
             stop=self._shut_down_quietly,
+            extra=peer_extra or {},
         )
         self._host = ModelHost(
             place,

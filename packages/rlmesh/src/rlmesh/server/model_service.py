@@ -52,7 +52,9 @@ class ModelService:
         options: ServeOptions,
         may_be_stopped: Callable[[], bool],
         stop: Callable[[], None],
+        extra: Mapping[str, str],
     ) -> None:
+        self._extra = extra
         self.model = model
         self.driver = Driver()
         self._options = options
@@ -196,4 +198,4 @@ class ModelService:
             about[MODEL_DIGEST] = model.digest
         if model.native_chunk is not None:
             about[MODEL_CHUNK] = str(model.native_chunk)
-        return replace(peer, extra={**peer.extra, **about})
+        return replace(peer, extra={**peer.extra, **about, **self._extra})
