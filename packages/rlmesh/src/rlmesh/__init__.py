@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from rlmesh.client.remote_model import RemoteModel
     from rlmesh.client.vector_env import RemoteVectorEnv
     from rlmesh.codec.metadata import InvalidMetadataError, sanitize_metadata
+    from rlmesh.models.answers import PredictionError
     from rlmesh.models.context import PredictContext
+    from rlmesh.models.loading import load_model
     from rlmesh.models.model import Model
     from rlmesh.models.seeds import ENV_RESET_OPTIONS_KEY, predict_seed, trial_index
     from rlmesh.models.sentinels import NO_ADAPTER, RANDOM_SAMPLE
@@ -113,6 +115,7 @@ __all__ = [
     "Param",
     "ParamSpec",
     "PredictContext",
+    "PredictionError",
     "ProtocolException",
     "RLMeshException",
     "RecordingError",
@@ -145,6 +148,7 @@ __all__ = [
     "current_workflow_edition",
     "describe",
     "describe_json",
+    "load_model",
     "params",
     "predict_seed",
     "run",
@@ -196,6 +200,8 @@ _HOMES = {
     "RemoteVectorEnv": "rlmesh.client.vector_env",
     "sanitize_metadata": "rlmesh.codec.metadata",
     "PredictContext": "rlmesh.models.context",
+    "PredictionError": "rlmesh.models.answers",
+    "load_model": "rlmesh.models.loading",
     "Model": "rlmesh.models.model",
     "ENV_RESET_OPTIONS_KEY": "rlmesh.models.seeds",
     "predict_seed": "rlmesh.models.seeds",
