@@ -104,7 +104,7 @@ def _write(found: ResultSet, sink: _Sink, recorded_at: str, *, report: bool) -> 
     if report:
         from rlmesh.recorder.report import html_report
 
-        page = html_report(found, recorded_at=recorded_at, embed=0)
+        page = html_report(found, recorded_at=recorded_at, embed=0, links=".")
         put(REPORT, iter([page.encode()]), stored=False)
     manifest = {
         "schema": MANIFEST_SCHEMA,

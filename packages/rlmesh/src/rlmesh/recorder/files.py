@@ -94,10 +94,14 @@ def digest(file: IO[bytes]) -> tuple[str, int]:
 
 
 class FolderFiles:
-    """A bundle that is a folder."""
+    """A bundle that is a folder.
+
+    Attributes:
+        folder: where it is.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder.resolve()
+        self.folder = self._folder = folder.resolve()
 
     def names(self) -> frozenset[str]:
         """Return the path of every file, relative, with forward slashes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from html import escape
@@ -15,6 +16,7 @@ from typing import Any, Final
 from rlcore import RecordingError
 
 from rlmesh.recorder.charts import MOST_POINTS, interval_bar, returns_plot, ticks, window_of
+from rlmesh.recorder.files import FolderFiles
 from rlmesh.recorder.load import load
 from rlmesh.recorder.records import ResultSet
 from rlmesh.recorder.report_episodes import episode_table, videos
@@ -36,7 +38,8 @@ def write_report(
     Args:
         bundle: a loaded one, or its path.
         path: of the file.
-        embed: bytes of videos to put into it; the others become links, relative to the bundle.
+        embed: bytes of videos to put into it. The others become links to a bundle that is a
+            folder; of one that is a zip file they are named only.
         title: its headline.
 
     Raises:
@@ -44,7 +47,10 @@ def write_report(
         RecordingError: the file cannot be written.
     """
     target = Path(path)
-    page = html_report(bundle, embed=embed, title=title)
+    if not isinstance(bundle, ResultSet):
+        with closing(load(bundle)) as found:
+            return write_report(found, path, embed=embed, title=title)
+    page = html_report(bundle, embed=embed, title=title, links=_links(bundle, target))
     try:
         target.write_text(page, encoding="utf-8")
     except OSError as error:
@@ -60,6 +66,7 @@ def html_report(
     embed: int = EMBED,
     title: str | None = None,
     recorded_at: str | None = None,
+    links: str | None = None,
 ) -> str:
     """Return the report of a bundle as HTML.
 
@@ -67,38 +74,47 @@ def html_report(
 
     Args:
         bundle: a loaded one, or its path.
-        embed: bytes of videos to put into it; the others become links, relative to the bundle.
+        embed: bytes of videos to put into the page.
         title: its headline.
         recorded_at: the time that it says, by default the bundle's.
+        links: where the bundle's folder is, seen from the page: for the other videos. By default
+            these are named only.
 
     Raises:
         BundleError: the bundle is damaged.
     """
     if not isinstance(bundle, ResultSet):
         with closing(load(bundle)) as found:
-            return html_report(found, embed=embed, title=title, recorded_at=recorded_at)
-    return _page(bundle, embed, title or "Evaluation report", recorded_at or bundle.recorded_at)
+            return html_report(
+                found, embed=embed, title=title, recorded_at=recorded_at, links=links
+            )
+    facts = [facts_of(number, one) for number, one in enumerate(bundle.workloads)]
+    headline = title or "Evaluation report"
+    parts = (
+        _header(bundle, facts, headline, recorded_at or bundle.recorded_at),
+        _comparison(facts),
+        *(_workload(one) for one in facts),
+        episode_table(facts),
+        videos(bundle, facts, embed, links),
+    )
+    return _page("".join(parts), headline)
 
 
-def _page(found: ResultSet, embed: int, title: str, recorded_at: str | None) -> str:
+def _links(found: ResultSet, page: Path) -> str | None:
+    if not isinstance(found.files, FolderFiles):
+        return None
+    return Path(os.path.relpath(found.files.folder, page.resolve().parent)).as_posix()
+
+
+def _page(body: str, title: str) -> str:
     assets = resources("rlmesh.recorder") / "page"
     style = (assets / "report.css").read_text(encoding="utf-8")
     script = (assets / "report.js").read_text(encoding="utf-8")
-    facts = [facts_of(number, one) for number, one in enumerate(found.workloads)]
     # Even if a label found its way around the escaping, the browser would run this script only.
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'; "
         "media-src data: 'self' file:; img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    body = "".join(
-        (
-            _header(found, facts, title, recorded_at),
-            _comparison(facts),
-            *(_workload(one) for one in facts),
-            episode_table(facts),
-            videos(found, facts, embed),
-        )
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -96,35 +96,38 @@ def _cell(value: float | None, form: str = "") -> str:
     return f'<td class="number" data-value="{value!r}">{format(value, form)}</td>'
 
 
-def videos(found: ResultSet, facts: Sequence[Facts], embed: int) -> str:
+def videos(found: ResultSet, facts: Sequence[Facts], embed: int, links: str | None) -> str:
     """Return the videos: the first `embed` bytes of them in the page, links for the others."""
     left = embed
     cards: list[str] = []
     for one in facts:
         for episode in one.workload.episodes:
             for media in episode.media:
-                size = 0 if found.files is None else found.files.size(media.path)
-                inside = found.files is not None and size <= left
-                left -= size if inside else 0
-                cards.append(_video(one, episode, media, inside=inside))
+                source = None if links is None else quote(f"./{links}/{media.path}")
+                mime = _MIME.get(media.format.lower())
+                if found.files is not None and mime is not None:
+                    size = found.files.size(media.path)
+                    if size <= left:
+                        left -= size
+                        content = base64.b64encode(media.read()).decode()
+                        source = f"data:{mime};base64,{content}"
+                cards.append(_video(one, episode, media, source, plays=mime is not None))
     return f'<h2>Videos</h2><section class="videos">{"".join(cards)}</section>\n' if cards else ""
 
 
-def _video(one: Facts, episode: EpisodeRecord, media: MediaRef, *, inside: bool) -> str:
-    mime = _MIME.get(media.format.lower())
-    if inside and mime is not None:
-        source = f"data:{mime};base64,{base64.b64encode(media.read()).decode()}"
-    else:
-        source = quote(media.path)
+def _video(
+    one: Facts, episode: EpisodeRecord, media: MediaRef, source: str | None, *, plays: bool
+) -> str:
     reward = f"return {episode.reward:.4g}" if episode.outcome.scored else "no score"
     told = (
         f'<p><span class="badge {episode.outcome.value}">{episode.outcome.value}</span> '
         f"episode {episode.index}, seed {episode.seed}, {reward}<br>"
         f'<span class="soft">{text(one.label)} · {text(media.camera)}</span></p>'
     )
-    picture = (
-        f'<p><a href="{source}">{text(media.path)}</a></p>'
-        if mime is None
-        else f'<video controls muted playsinline preload="metadata" src="{source}"></video>'
-    )
+    if source is None:
+        picture = f"<p>in the bundle: <code>{text(media.path)}</code></p>"
+    elif plays:
+        picture = f'<video controls muted playsinline preload="metadata" src="{source}"></video>'
+    else:
+        picture = f'<p><a href="{source}">{text(media.path)}</a></p>'
     return f'<article data-row="{_row_id(one, episode)}">{picture}{told}</article>'
