@@ -71,7 +71,9 @@ def _require_same(first: "RunResult", other: "RunResult") -> None:
 def _require_distinct(parts: "Sequence[RunResult]") -> None:
     # Within one part a seed may be there twice; that run was asked for it.
     seen = Counter(
-        key for part in parts for key in {(item.task, item.seed) for item in part.episodes}
+        key
+        for part in parts
+        for key in dict.fromkeys((item.task, item.seed) for item in part.episodes)
     )
     twice = [seed for (_, seed), count in seen.items() if count > 1 and seed is not None]
     if twice:

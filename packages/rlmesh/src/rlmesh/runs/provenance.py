@@ -81,9 +81,9 @@ def seeds_text(seeds: Sequence[int | None]) -> str:
     """Return seeds in few words: the ends of an unbroken range, or the first of them."""
     if not seeds:
         return "none"
-    first, last = seeds[0], seeds[-1]
-    if first is not None and last is not None and list(seeds) == list(range(first, last + 1)):
-        return f"{first}" if first == last else f"{first} to {last}"
+    first = seeds[0]
+    if first is not None and all(seed == first + place for place, seed in enumerate(seeds)):
+        return f"{first}" if len(seeds) == 1 else f"{first} to {seeds[-1]}"
     shown = ", ".join(map(str, seeds[:8]))
     return shown if len(seeds) <= 8 else f"{shown} … ({len(seeds)} in all)"
 

@@ -147,6 +147,8 @@ class RunResult:
     def mean_reward(self) -> float:
         """The mean reward of the scored episodes; NaN when there is none."""
         rewards = self.rewards
+        if not all(map(math.isfinite, rewards)):
+            return sum(rewards) / len(rewards)  # fsum raises where infinities meet
         return math.fsum(rewards) / len(rewards) if rewards else math.nan
 
     @property

@@ -21,6 +21,8 @@ from rlmesh.runs.tables import aligned, listed
 from rlmesh.runs.telemetry import TelemetryRow, format_rows
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from rlmesh.runs.results import EpisodeResult, RunResult
 
 
@@ -208,7 +210,15 @@ def distribution(values: Sequence[float], *, confidence: float) -> Distribution 
     if not values:
         return None
     sample = np.asarray(values, np.float64)
-    bounded = sample.size > 1 and bool(np.isfinite(sample).all())
+    if not np.isfinite(sample).all():
+        with np.errstate(invalid="ignore"):  # infinities that meet are no number, and told so
+            return _distribution(sample, values, confidence, bounded=False)
+    return _distribution(sample, values, confidence, bounded=sample.size > 1)
+
+
+def _distribution(
+    sample: "NDArray[np.float64]", values: Sequence[float], confidence: float, *, bounded: bool
+) -> Distribution:
     p5, p25, median, p75, p95 = np.quantile(sample, (0.05, 0.25, 0.5, 0.75, 0.95)).tolist()
     return Distribution(
         n=sample.size,
