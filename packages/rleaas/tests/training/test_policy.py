@@ -72,7 +72,7 @@ def test_a_policy_plays_a_run(train: Any, notebook: Any) -> None:
     import rlmesh
 
     path = trained(train, notebook, lambda: gymnasium.make("CartPole-v1"))
-    result = rlmesh.run(load_policy(path), gymnasium.make("CartPole-v1"), seeds=[1, 2, 1])
+    result = rlmesh.run(rlmesh.load_model(path), gymnasium.make("CartPole-v1"), seeds=[1, 2, 1])
 
     assert result.rewards[0] == result.rewards[2] > 0
     assert result.model_digest == f"sha256:{file_digest(path)}"
