@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
 from rlcore import ConfigurationError, EnvironmentException, MissingDependencyError
 
-from rlmesh.server.factories import MADE_BY, usable
+from rlmesh.server.environments import make_env
+from rlmesh.server.factories import MADE_BY, opened, usable
 from rlmesh.server.vector_sources import LANES, Many, multiplied
 
 GYM = "gym://"
 PYTHON = "python://"
+# What the files of policies are called, which are no environments.
+FILES = (".zip", ".pt", ".pth", ".pt2", ".onnx", ".ckpt", ".ts")
 
 Factory = Callable[[], object]
 
@@ -94,6 +98,33 @@ def is_gymnasium_id(source: str) -> bool:
     return True
 
 
+def given_factory(
+    source: object, kwargs: Mapping[str, object] | None = None, many: Many | None = None
+) -> Factory:
+    """Return what makes environments by means of what a program has, not by a name.
+
+    Raises:
+        ConfigurationError: it makes no environments.
+        ParamError: an argument is not what its parameter can be.
+    """
+    name = getattr(source, "__qualname__", type(source).__qualname__)
+    return multiplied(_factory_of(source, name, kwargs or {}), many or Many())
+
+
+@contextmanager
+def shared_or_not(factory: Factory, *, shared: bool) -> Generator[object]:
+    """Give what a server serves: a factory, or the one environment that all clients share.
+
+    Raises:
+        EnvironmentException: the factory raised.
+    """
+    if not shared:
+        yield factory
+        return
+    with opened(factory):
+        yield make_env(factory)
+
+
 def look_here() -> None:
     """Let a command import the modules beside it; an installed script would not see them."""
     if (here := str(Path.cwd())) not in sys.path:
@@ -147,7 +178,12 @@ def _of_gymnasium(env_id: str, kwargs: Mapping[str, object], many: Many | None =
     return make
 
 
-def _of_module(path: str, kwargs: Mapping[str, object]) -> Factory:
+def attribute_of(path: str) -> object:
+    """Return what a text such as `module:attribute` names; dots may follow in the attribute.
+
+    Raises:
+        ConfigurationError: it names nothing, or the module cannot be imported.
+    """
     module_name, colon, attribute = path.partition(":")
     if not colon or not module_name or not attribute:
         raise ConfigurationError(
@@ -170,7 +206,11 @@ def _of_module(path: str, kwargs: Mapping[str, object]) -> Factory:
                 hint="Name a class, a function, or an id that the module registers with gymnasium.",
             )
         found = getattr(found, name)
-    return _factory_of(found, path, kwargs)
+    return found
+
+
+def _of_module(path: str, kwargs: Mapping[str, object]) -> Factory:
+    return _factory_of(attribute_of(path), path, kwargs)
 
 
 def _factory_of(found: object, path: str, kwargs: Mapping[str, object]) -> Factory:
