@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypedDict
 
+from rlmesh.runs.outcomes import Outcome
 from rlmesh.viewer.trace import Trace
 
 if TYPE_CHECKING:
@@ -241,7 +242,9 @@ class Rate:
 def outcome_of(result: EpisodeResult) -> str:
     """Return how an episode ended: `success`, `failure`, `timeout`, `done`, or what failed."""
     if not result.outcome.scored:
-        return result.outcome.value
+        # `timeout` is what an episode's own limit is called.
+        lost = result.outcome is Outcome.TIMEOUT
+        return "env_timeout" if lost else result.outcome.value
     if result.success is not None:
         return "success" if result.success else "failure"
     return "timeout" if result.truncated and not result.terminated else "done"

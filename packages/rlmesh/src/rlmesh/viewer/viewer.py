@@ -58,7 +58,7 @@ class Viewer(ViewHooks):
         self.screen = Screen(self.control, self.hud, view.source)
         self.takes_terminal = view.backend in ("terminal", "both")
         self._period = 1 / view.fps
-        self._due = 0.0
+        self._captured = -_IDLE_SECONDS
         self._sources: tuple[FrameSource, ...] = ()
         self._broken: set[str] = set()
         self._seen: dict[int, object] = {}
@@ -129,15 +129,14 @@ class Viewer(ViewHooks):
 
     def _capture_if_due(self, lane: int) -> None:
         now = monotonic()
-        if now < self._due:
+        passed = now - self._captured
+        if passed < self._period or (passed < _IDLE_SECONDS and not self.screen.watched):
             return
         source = self._source()
         if source is None or (source.lane is not None and source.lane != lane):
             return
-        # While nobody looks, one picture a second is kept for who comes. Steps that take long do
-        # not make pictures rarer than they have to be.
-        period = self._period if self.screen.watched else _IDLE_SECONDS
-        self._due = max(self._due + period, now)
+        # Steps that do not fit into the period do not make pictures rarer than they have to be.
+        self._captured = now if passed > 2 * self._period else self._captured + self._period
         self._capture(source)
 
     def _standing(self) -> None:
