@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, Literal, cast
 
 from rlcore import AddressError, ConfigurationError
 from rlcore.command_line import Misuse, Parser
@@ -23,6 +23,19 @@ from rlmesh.transport.addresses import parse_bind
 
 PROGRAM: Final = "python -m rlmesh.serve"
 DEFAULT_ADDRESS: Final = "127.0.0.1:50051"
+ENV_ONLY: Final = (
+    "num_envs",
+    "vectorization_mode",
+    "autoreset_mode",
+    "shared",
+    "framework",
+    "device",
+    "isolation",
+    "lease",
+    "no_lanes",
+    "lane_port",
+    "metrics_port",
+)
 TLS_NAMES: Final = ("--tls", "--tls-key")
 
 
@@ -31,6 +44,8 @@ class Command:
     """What the command line and the environment variables ask for."""
 
     source: str
+    kind: Literal["env", "model"] | None  # None: it is told by what the source is
+    env_only: tuple[str, ...]  # options that were given and say nothing about a model
     kwargs: Mapping[str, object]
     address: str
     many: Many
@@ -53,7 +68,8 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = Parser(
         prog=prog,
-        description="Serve an environment. Each client gets its own, unless --shared.",
+        description="Serve an environment, or a model. Each client gets an environment of its own, "
+        "unless --shared; a model is one for all.",
         epilog="RLMESH_TOKEN is what clients must show; RLMESH_TOKEN_KEY checks signed tokens. "
         "RLMESH_SERVE_TLS, RLMESH_SERVE_TLS_KEY and RLMESH_SERVE_TLS_CLIENT_CA stand in for --tls. "
         "RLMESH_ADDRESS, RLMESH_PORT, RLMESH_MAKE_KWARGS, RLMESH_NUM_ENVS, "
@@ -62,13 +78,19 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
         "info), strict (they are refused) or off.",
     )
     parser.add_argument(
-        "source", nargs="?", help="a gymnasium id (CartPole-v1, gym://CartPole-v1) or module:attr"
+        "source",
+        nargs="?",
+        help="a gymnasium id (CartPole-v1, gym://CartPole-v1), module:attr of either, or the file "
+        "of a policy (policy.zip)",
     )
-    parser.add_argument("--env", help="the source, as an option")
+    parser.add_argument("--env", help="the source, as an environment")
+    parser.add_argument("--model", help="the source, as a model")
     parser.add_argument("--address", help=f"tcp://HOST:PORT or unix:///PATH ({DEFAULT_ADDRESS})")
     parser.add_argument("--host", help="the host alone; the port is then --port or 50051")
     parser.add_argument("--port", type=int, help="the port alone, on 127.0.0.1 or --host")
-    parser.add_argument("--kwargs-json", help="a JSON object that each environment is made with")
+    parser.add_argument(
+        "--kwargs-json", help="a JSON object that each environment, or the model, is made with"
+    )
     parser.add_argument("--num-envs", type=int, help="how many lanes each client gets (1)")
     parser.add_argument(
         "--vectorization-mode",
@@ -119,7 +141,9 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
     parser.add_argument(
         "--drain-timeout", type=float, help="how long a stop waits for running steps (5 s)"
     )
-    parser.add_argument("--workflow-edition", help="the edition the environment was written for")
+    parser.add_argument(
+        "--workflow-edition", help="the edition that what is served was written for"
+    )
     parser.add_argument(
         "--allow-remote-shutdown", action="store_true", help="let clients stop the server"
     )
@@ -152,9 +176,11 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
     Raises:
         Misuse: the arguments contradict each other, or one cannot be read.
     """
-    sources = [text for text in (arguments.source, arguments.env) if text]
+    sources = [text for text in (arguments.source, arguments.env, arguments.model) if text]
     if len(sources) != 1:
-        raise Misuse("name one environment", hint="Give a gymnasium id or module:attr.")
+        raise Misuse(
+            "name one environment or model", hint="Give a gymnasium id, module:attr, or a file."
+        )
     if arguments.shared and arguments.isolation == "process":
         raise Misuse(
             "--shared is given beside --isolation process, which makes one for each client",
@@ -182,6 +208,8 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         raise Misuse(error.message, hint=error.hint) from error
     return Command(
         source=sources[0],
+        kind="env" if arguments.env else "model" if arguments.model else None,
+        env_only=_env_only(arguments),
         kwargs=_kwargs(arguments.kwargs_json or variable("RLMESH_MAKE_KWARGS", environ)),
         address=_checked(_address(arguments, environ)),
         many=_many(arguments, environ),
@@ -198,6 +226,16 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         metrics_port=arguments.metrics_port,
         ready_fd=arguments.ready_fd,
         exit_with_parent=arguments.exit_with_parent,
+    )
+
+
+def _env_only(arguments: argparse.Namespace) -> tuple[str, ...]:
+    given = {name: getattr(arguments, name) for name in ENV_ONLY}
+    usual = {"isolation": "thread", "lease": LEASE_SECONDS, "lane_port": 0}
+    return tuple(
+        f"--{name.replace('_', '-')}"
+        for name, value in given.items()
+        if value not in (None, False, usual.get(name))
     )
 
 

@@ -14,6 +14,7 @@ from rlcore.environ import variable
 from rlcore.log import logger
 
 from rlmesh.server.options import ServeOptions
+from rlmesh.transport.tls import ServerTls
 
 log = logger("rlmesh", "server")
 
@@ -26,6 +27,7 @@ class Lifetime(ABC):
     """A server that is bound when it is made, serves from `start` on, and stops once."""
 
     _options: ServeOptions
+    _tls: ServerTls | None
 
     def _be_born(self) -> None:
         """Prepare to be started; before anything that could stop it."""
@@ -38,6 +40,11 @@ class Lifetime(ABC):
     @abstractmethod
     def address(self) -> str:
         """Where clients dial, with the port that was taken."""
+
+    @property
+    def tls_fingerprint(self) -> str | None:
+        """What clients pin (`tls=`), or None without TLS."""
+        return None if self._tls is None else self._tls.fingerprint
 
     @property
     def options(self) -> ServeOptions:

@@ -120,11 +120,6 @@ class ModelServer(Lifetime):
         return str(self._host.address)
 
     @property
-    def tls_fingerprint(self) -> str | None:
-        """What clients pin (`tls=`), or None without TLS."""
-        return None if self._tls is None else self._tls.fingerprint
-
-    @property
     def model_name(self) -> str:
         """What the model is called."""
         return self._model.name
