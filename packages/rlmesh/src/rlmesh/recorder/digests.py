@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Mapping
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Final, cast
 
@@ -14,6 +16,8 @@ from rlmesh.backends.host import host
 DIGEST_BYTES: Final = 16
 """Bytes of a digest: half of a SHA-256, which no accident gives twice."""
 
+_BIG_ENDIAN: Final = sys.byteorder == "big"
+
 
 def digest_of(value: object) -> bytes:
     """Return the digest of an observation, the same for every framework and container type.
@@ -23,15 +27,26 @@ def digest_of(value: object) -> bytes:
     """
     if type(value) is np.ndarray and value.ndim:
         # What most observations are; the general way would cost three times as much.
-        return sha256(_array_parts(value)).digest()[:DIGEST_BYTES]
+        array: np.ndarray[Any, Any] = value
+        dtype = array.dtype
+        if dtype.isnative and not _BIG_ENDIAN:
+            content = _head(dtype, array.shape) + array.tobytes()
+        else:
+            content = _array_parts(array)
+        return sha256(content).digest()[:DIGEST_BYTES]
     parts: list[bytes] = []
     _add(value, parts)
     return sha256(b"".join(parts)).digest()[:DIGEST_BYTES]
 
 
+@lru_cache(maxsize=256)
+def _head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:  # Any: of any type
+    return f"a{dtype.str}{shape}".encode()
+
+
 def _array_parts(array: np.ndarray[Any, Any]) -> bytes:  # Any: of any shape and type
     little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    return f"a{little.dtype.str}{array.shape}".encode() + little.tobytes()
+    return _head(little.dtype, array.shape) + little.tobytes()
 
 
 def _add(value: object, parts: list[bytes]) -> None:

@@ -67,8 +67,9 @@ def _row(one: Facts, episode: EpisodeRecord) -> str:
         "" if episode.included_in_metrics or not episode.outcome.scored else "not counted"
     )
     words = f"{one.label} {episode.index} {episode.seed} {kind} {note}".lower()
+    label = text(one.label)
     cells = (
-        f'<td class="wide" data-value="{one.number}">{text(one.label)}</td>',
+        f'<td class="name" title="{label}" data-value="{one.number}">{label}</td>',
         _cell(episode.index),
         _cell(episode.seed),
         f'<td data-value="{kind}"><span class="badge {kind}">{kind}</span></td>',
