@@ -99,7 +99,10 @@ def test_run_as_json_is_a_result(model: str, capsys: pytest.CaptureFixture[str])
     [
         (["run", "policies:nobody", "CartPole-v1"], "cannot load 'policies:nobody'"),
         (["run", "nowhere:model", "CartPole-v1"], "cannot load 'nowhere:model'"),
-        (["run", "policies", "CartPole-v1"], "'policies' is not MODULE:ATTRIBUTE"),
+        (
+            ["run", "policies", "CartPole-v1"],
+            "'policies' is neither MODULE:ATTRIBUTE nor a file of a policy",
+        ),
         (["run", "random", "CartPoel-v1"], "CartPoel"),
         (["run", "random", "CartPole-v1", "--episodes", "-2"], "episodes is -2"),
         (["run", "policies:wrong", "CartPole-v1"], "must be 0 to 1"),

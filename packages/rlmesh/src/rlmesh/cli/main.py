@@ -10,7 +10,7 @@ from rlcore.command_line import Misuse, Parser
 from rlcore.printable import printable
 
 from rlmesh import __version__
-from rlmesh.cli import bench, check, inspect, look, play, replay, report
+from rlmesh.cli import bench, check, compare, describe, inspect, look, play, replay, report
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,8 +57,10 @@ def _parser() -> argparse.ArgumentParser:
     look.add_ping(commands.add_parser)
     inspect.add_inspect(commands.add_parser)
     play.add_run(commands.add_parser)
+    compare.add_compare(commands.add_parser)
     replay.add_replay(commands.add_parser)
     report.add_report(commands.add_parser)
     check.add_check(commands.add_parser)
+    describe.add_describe(commands.add_parser)
     bench.add_bench(commands.add_parser)
     return parser

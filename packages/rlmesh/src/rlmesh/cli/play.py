@@ -1,69 +1,53 @@
 """`rlmesh run MODEL ENV`: evaluate a model from the command line."""
 
 import argparse
-import importlib
 import os
 import re
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlcore import ConfigurationError, Error, RunFailed, RunInterrupted
 from rlcore.printable import printable, printable_lines
 
-from rlmesh.cli.look import AddParser, add_wait
+from rlmesh.cli.gate import FAILED, Gate
+from rlmesh.cli.look import AddParser
+from rlmesh.cli.run_options import EPILOG, STDOUT, add_options
+from rlmesh.cli.run_options import seeds_in as seeds_in
 
 if TYPE_CHECKING:
+    from rlmesh.runs.hooks import RunHooks
     from rlmesh.runs.results import RunResult
 
 _LOCAL_SCHEMES = ("gym://", "python://")
-MOST_SEEDS = 1_000_000
+_MODEL_SCHEMES = ("tcp://", "unix://")
 _HOST_AND_PORT = re.compile(r"^\[?[\w.:-]+\]?:\d+$")
 
 
 def add_run(add: AddParser) -> None:
     """Add `rlmesh run`."""
-    parser = add("run", help="evaluate a model on an environment")
-    parser.add_argument(
-        "model", help="'random', or MODULE:ATTRIBUTE of a Model, policy or function"
+    parser = add(
+        "run",
+        help="evaluate a model on an environment",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "env", help="an address (tcp://…, rleaas://NAME@3), a gymnasium id, or MODULE:ATTRIBUTE"
-    )
-    parser.add_argument("--episodes", type=int, help="how many episodes (1)")
-    parser.add_argument("--seeds", type=seeds_in, help="FIRST:LAST (LAST excluded), or 1,2,3")
-    parser.add_argument("--seed", type=int, default=0, help="without --seeds, the first seed (0)")
-    parser.add_argument("--max-steps", type=int, help="cut episodes off after so many steps")
-    parser.add_argument("--success-threshold", type=float, help="reward that counts as success")
-    parser.add_argument("--max-failures", type=int, help="stop after more failed episodes")
-    parser.add_argument("--native", action="store_true", help="give functions rlmesh.Tensor")
-    parser.add_argument("--json", action="store_true", help="print the whole result as JSON")
-    parser.add_argument("--output", type=Path, help="also write the result as JSON to this file")
-    add_wait(parser)
+    add_options(parser)
     parser.set_defaults(command=run_command)
 
 
 def run_command(options: argparse.Namespace) -> int:
-    """Run, print the result, and return 1 when no episode has a score."""
+    """Run, print the result, and return how it ended; see `EPILOG`."""
     from rlmesh.protocol.faults import text_of
     from rlmesh.runs.results import RunResult as Result
-    from rlmesh.runs.run import run
 
-    if options.output is not None:
-        check_writable(options.output)
-    model, env = model_from(options.model, native=options.native), env_from(options.env)
-    if options.wait and isinstance(env, str):
-        _wait_for(env, options.wait)
+    gate = Gate.of(options)
+    for path, option in _files(options):
+        check_writable(path, option)
     try:
-        result = run(
-            model,
-            env,
-            seeds=options.seeds,
-            episodes=options.episodes,
-            seed=options.seed,
-            max_episode_steps=options.max_steps,
-            success_threshold=options.success_threshold,
-            max_failures=options.max_failures,
-        )
+        with _recording(options) as hooks:
+            result = _run(options, hooks)
     except (Exception, RunInterrupted) as error:
         partial: object = getattr(error, "partial", None)
         if isinstance(partial, Result):
@@ -74,25 +58,64 @@ def run_command(options: argparse.Namespace) -> int:
         message = f"running {options.model!r} raised {type(error).__name__}: {text_of(error)}"
         raise RunFailed(message, partial=partial) from error
     _report(result, options)
-    return 0 if result.coverage.scored == result.coverage.asked else 1
+    code, said = gate.judge(result)
+    if said and options.json != STDOUT:
+        print("\n".join(map(printable, said)))
+    return FAILED if result.stopped and code == 0 else code
 
 
-def model_from(source: str, *, native: bool) -> object:
+def _run(options: argparse.Namespace, hooks: "RunHooks | None") -> "RunResult":
+    from rlmesh.runs.run import run
+
+    env = env_from(options.env)
+    if isinstance(env, str):
+        if options.wait:
+            _wait_for(env, options)
+        if options.tls is not None:
+            env = _trusted(env, options)
+    elif options.tls is not None:
+        raise ConfigurationError(f"--tls is for addresses, and {options.env!r} is none")
+    return run(
+        model_from(options.model, native=options.native, tls=options.tls),
+        env,
+        seeds=options.seeds,
+        episodes=options.episodes,
+        seed=options.seed,
+        max_episode_steps=options.max_steps,
+        step_timeout_seconds=options.step_timeout,
+        episode_timeout_seconds=options.episode_timeout,
+        run_timeout_seconds=options.run_timeout,
+        predict_timeout_seconds=options.predict_timeout,
+        success=options.success_key,
+        success_threshold=options.success_threshold,
+        task=options.task_key,
+        max_failures=options.max_failures,
+        retries=options.retries,
+        hooks=hooks,
+        journal=options.journal,
+        instruction=options.instruction,
+        execution_horizon=options.execution_horizon,
+        # A list of dialled environments has its workers already.
+        num_workers=None if isinstance(env, list) else options.num_workers,
+        view=options.view,
+    )
+
+
+def model_from(source: str, *, native: bool, tls: str | None = None) -> object:
     """Return the model that a command line names; what is no Model yet is wrapped.
 
     Raises:
-        ConfigurationError: there is no such module or attribute.
+        ConfigurationError: there is no such thing.
     """
-    from rlmesh.models.model import Model, is_model, is_model_class
-    from rlmesh.models.numpy_model import Model as NumpyModel
-    from rlmesh.models.sentinels import RANDOM_SAMPLE
+    if source.startswith(_MODEL_SCHEMES) or _HOST_AND_PORT.match(source):
+        from rlmesh.client.remote_model import RemoteModel
 
-    if source.lower() in ("random", "random_sample"):
-        return RANDOM_SAMPLE
-    found = attribute(source)
-    if is_model(found) or is_model_class(found):
-        return found
-    return Model(found) if native else NumpyModel(found)
+        return RemoteModel(source, tls=tls)
+    from rlmesh.models.loading import model_from_text
+    from rlmesh.server.sources import look_here
+
+    look_here()
+    return model_from_text(source, native=native)
 
 
 def is_address(source: str) -> bool:
@@ -116,36 +139,60 @@ def env_from(source: str) -> object:
     return load_factory(source)
 
 
-def attribute(source: str) -> object:
-    """Return what MODULE:ATTRIBUTE names; modules beside the command count as well.
+class Dial:
+    """Makes a handle of an address, with the trust that the command line names."""
 
-    Raises:
-        ConfigurationError: it is not of that form, there is no such module or attribute, or the
-            module raises.
-    """
-    module_name, colon, path = source.partition(":")
-    if not (colon and module_name and path):
-        raise ConfigurationError(f"{source!r} is not MODULE:ATTRIBUTE")
-    from rlmesh.protocol.faults import text_of
-    from rlmesh.server.sources import look_here
+    def __init__(self, address: str, tls: str) -> None:
+        self._address = address
+        self._tls = tls
 
-    look_here()
-    try:
-        found: object = importlib.import_module(module_name)
-        for name in path.split("."):
-            found = getattr(found, name)
-    except (ImportError, AttributeError) as error:
-        raise ConfigurationError(f"cannot load {source!r}: {error}") from error
-    except Exception as error:
-        what = f"{type(error).__name__}: {text_of(error)}"
-        raise ConfigurationError(f"cannot load {source!r}: it raised {what}") from error
-    return found
+    def __call__(self) -> object:
+        """Dial, and return a handle of one environment or of many."""
+        from rlmesh.client.dialling import MANY_LANES
+        from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
+
+        try:
+            return RemoteEnv(self._address, tls=self._tls)
+        except ConfigurationError as error:
+            if error.code != MANY_LANES:
+                raise
+            return RemoteVectorEnv(self._address, tls=self._tls)
 
 
-def _wait_for(address: str, seconds: float) -> None:
-    from rlmesh.client.remote_env import RemoteEnv
+def _trusted(address: str, options: argparse.Namespace) -> object:
+    workers = 1 if options.num_workers is None else options.num_workers
+    if workers < 1:
+        raise ConfigurationError(f"num_workers is {workers}", hint="give at least 1")
+    return [Dial(address, options.tls) for _ in range(workers)]
 
-    RemoteEnv(address, wait_for_server_seconds=seconds).close()
+
+def _wait_for(address: str, options: argparse.Namespace) -> None:
+    from rlmesh.client.visit import Visit
+
+    Visit(address, wait_for_server_seconds=options.wait, tls=options.tls).close()
+
+
+@contextmanager
+def _recording(options: argparse.Namespace) -> "Generator[RunHooks | None]":
+    """Hooks that record, and the bundle written at the end, also of a run that failed."""
+    if options.record is None:
+        yield None
+        return
+    from rlmesh.recorder import Recorder
+
+    with Recorder() as recorder:
+        try:
+            yield recorder.capture(model=options.model, env=options.env, source=options.env)
+        finally:
+            # Also where the run failed: what was recorded until then is what one looks at.
+            recorder.export(options.record)
+
+
+def _files(options: argparse.Namespace) -> Iterator[tuple[Path, str]]:
+    if options.output is not None:
+        yield options.output, "--output"
+    if options.json not in (None, STDOUT):
+        yield Path(options.json), "--json"
 
 
 def check_writable(path: Path, option: str = "--output") -> None:
@@ -168,16 +215,13 @@ def unwritable(path: Path, reason: str, option: str = "--output") -> Configurati
 
 
 def _report(result: "RunResult", options: argparse.Namespace) -> None:
-    if options.json:
+    if options.json == STDOUT:
         print(result.to_json())
     else:
         _print(result)
     # Last, so that a full disk costs no one the result that is on the screen.
-    if options.output is not None:
-        try:
-            options.output.write_text(result.to_json() + "\n", encoding="utf-8")
-        except OSError as error:
-            raise unwritable(options.output, error.strerror or str(error)) from error
+    for path, _ in _files(options):
+        result.save(path)
 
 
 def _print(result: "RunResult") -> None:
@@ -187,21 +231,3 @@ def _print(result: "RunResult") -> None:
         line = f"episode {episode.index}  seed {episode.seed}  {episode.outcome.value}"
         print(f"{line}  {episode.steps} steps{reward}{error}")
     print(printable_lines(result))
-
-
-def seeds_in(text: str) -> list[int]:
-    """Return the seeds that an option names: FIRST:LAST, or 1,2,3."""
-    try:
-        if ":" in text:
-            first, last = map(int, text.split(":"))
-            if last - first > MOST_SEEDS:
-                message = f"{text!r} names {last - first} seeds; {MOST_SEEDS} is the most"
-                raise argparse.ArgumentTypeError(message)
-            seeds = list(range(first, last))
-        else:
-            seeds = [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is neither FIRST:LAST nor 1,2,3") from error
-    if not seeds:
-        raise argparse.ArgumentTypeError(f"{text!r} names no seed: LAST is excluded")
-    return seeds
