@@ -2,13 +2,12 @@
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import SupportsFloat, SupportsIndex, TypeVar, cast
 
 from rlcore import ConfigurationError
 
 from rlmesh.runs.hooks import RunHooks
-from rlmesh.runs.results import EpisodeResult
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -58,33 +57,36 @@ def function(value: F | None, name: str) -> F | None:
     return value
 
 
-def checked_max_failures(value: SupportsIndex | None) -> int | None:
-    """Return how many failures are put up with; None means any number.
+def count_given(value: SupportsIndex | None, name: str, *, least: int = 0) -> int | None:
+    """Return a number of things, or None.
 
     Raises:
-        ConfigurationError: it is no number, or negative.
+        ConfigurationError: it is no whole number, or less than the least.
     """
     if value is None:
         return None
-    found = whole_number(value, "max_failures")
-    if found < 0:
-        raise ConfigurationError(f"max_failures is {found}", hint="give 0 or more")
+    found = whole_number(value, name)
+    if found < least:
+        raise ConfigurationError(f"{name} is {found}", hint=f"give {least} or more")
     return found
 
 
-def checked_hooks(
-    hooks: RunHooks | None, on_episode: Callable[[EpisodeResult], object] | None
-) -> RunHooks:
-    """Return the hooks; ones that do nothing where none are given.
+def hooks_given(hooks: RunHooks | Iterable[RunHooks] | None) -> tuple[RunHooks, ...]:
+    """Return the hooks, one after another.
 
     Raises:
-        ConfigurationError: these are no hooks, or `on_episode` cannot be called.
+        ConfigurationError: these are no hooks.
     """
-    function(on_episode, "on_episode")
     if hooks is None:
-        return RunHooks()
-    if not isinstance(cast("object", hooks), RunHooks):
-        raise ConfigurationError(
-            f"hooks is {hooks!r}", hint="give an object of a RunHooks subclass"
-        )
-    return hooks
+        return ()
+    given: object = hooks
+    if isinstance(given, RunHooks):
+        return (given,)
+    several = tuple(cast("list[object]", given)) if isinstance(given, list | tuple) else (given,)
+    for hook in several:
+        if not isinstance(hook, RunHooks):
+            raise ConfigurationError(
+                f"hooks is {hooks!r}",
+                hint="give an object of a RunHooks subclass, or a list of such",
+            )
+    return cast("tuple[RunHooks, ...]", several)

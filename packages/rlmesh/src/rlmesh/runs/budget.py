@@ -25,14 +25,19 @@ class Plan:
     index: int
     seed: int
     trial: int
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Where an episode is cut off; a hit marks it truncated."""
+    """Where an episode is cut off: `steps` and `seconds` mark it truncated.
+
+    `timeout` is how many seconds it may take at all, also while a call hangs; then it has no score.
+    """
 
     steps: int = STEP_CEILING
     seconds: float | None = None
+    timeout: float | None = None
 
 
 def plans(
@@ -61,7 +66,12 @@ def plans(
     return tuple(Plan(index, item, base + index) for index, item in enumerate(chosen))
 
 
-def limits(*, max_episode_steps: int | None, max_episode_seconds: float | None) -> Limits:
+def limits(
+    *,
+    max_episode_steps: int | None,
+    max_episode_seconds: float | None,
+    episode_timeout_seconds: float | None = None,
+) -> Limits:
     """Return the limits of every episode.
 
     Raises:
@@ -72,14 +82,40 @@ def limits(*, max_episode_steps: int | None, max_episode_seconds: float | None) 
         steps = min(steps, whole_number(max_episode_steps, "max_episode_steps"))
         if steps < 1:
             raise ConfigurationError(f"max_episode_steps is {steps}", hint="give at least 1")
-    if max_episode_seconds is None:
-        return Limits(steps)
-    seconds = number(max_episode_seconds, "max_episode_seconds")
+    return Limits(
+        steps,
+        seconds_given(max_episode_seconds, "max_episode_seconds"),
+        seconds_given(episode_timeout_seconds, "episode_timeout_seconds"),
+    )
+
+
+def seconds_given(value: float | None, name: str) -> float | None:
+    """Return a span of time, or None.
+
+    Raises:
+        ConfigurationError: it is not a positive number.
+    """
+    if value is None:
+        return None
+    seconds = number(value, name)
     if seconds <= 0:
+        raise ConfigurationError(f"{name} is {value!r}", hint="give a positive number")
+    return seconds
+
+
+def same_count(episodes: object, max_episodes: object) -> int | None:
+    """Return how many episodes are wanted, which has two names.
+
+    Raises:
+        ConfigurationError: both are given and differ, or one is no number.
+    """
+    one = None if episodes is None else whole_number(episodes, "episodes")
+    other = None if max_episodes is None else whole_number(max_episodes, "max_episodes")
+    if one is not None and other is not None and one != other:
         raise ConfigurationError(
-            f"max_episode_seconds is {max_episode_seconds!r}", hint="give a positive number"
+            f"episodes is {one} and max_episodes is {other}", hint="give one of them"
         )
-    return Limits(steps, seconds)
+    return other if one is None else one
 
 
 def _counted(first: int, count: int) -> list[int]:

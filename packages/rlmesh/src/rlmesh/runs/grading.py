@@ -13,7 +13,11 @@ from rlmesh.runs.results import EpisodeResult
 SUCCESS_KEYS = ("is_success", "success", "task_success")
 """Where tasks report success in their last info; the first one present counts."""
 
-Criterion = Callable[[EpisodeResult], bool]
+Criterion = Callable[[EpisodeResult], bool] | str
+"""What decides success: a function of the episode, or a key of the last info."""
+
+TaskName = Callable[[EpisodeResult], str] | str
+"""What an episode's task is: a function of the episode, or a key of the last info."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,35 +25,63 @@ class Grader:
     """Grades ended episodes, by a criterion where there is one, otherwise by the last info."""
 
     criterion: Criterion | None = None
+    task: TaskName | None = None
 
     def grade(self, episode: EpisodeResult, info: Mapping[str, object]) -> EpisodeResult:
-        """Return the episode with its success; a criterion that raises costs it its score."""
+        """Return the episode with its success and its task.
+
+        What raises while it judges costs the episode its score.
+        """
         try:
-            success = self._judge(episode, info)
+            return replace(
+                episode, success=self._judge(episode, info), task=self._task(episode, info)
+            )
         except Exception as error:
             text = f"judging success raised {type(error).__name__}: {error}"
             return replace(episode, outcome=Outcome.GRADER_ERROR, error=text)
-        return replace(episode, success=success)
 
     def _judge(self, episode: EpisodeResult, info: Mapping[str, object]) -> bool | None:
         if self.criterion is None:
             return reported_success(info)
+        if isinstance(self.criterion, str):
+            value = info.get(self.criterion)
+            return None if value is None else bool(value)
         return bool(self.criterion(episode))
 
+    def _task(self, episode: EpisodeResult, info: Mapping[str, object]) -> str | None:
+        if self.task is None:
+            return episode.task
+        if isinstance(self.task, str):
+            value = info.get(self.task)
+            return None if value is None else str(value)
+        return str(self.task(episode))
 
-def grader(*, success: Criterion | None, success_threshold: SupportsFloat | None) -> Grader:
+
+def grader(
+    *,
+    success: Criterion | None,
+    success_threshold: SupportsFloat | None,
+    task: TaskName | None = None,
+) -> Grader:
     """Return the grader for a criterion, or for the reward that an episode has to reach.
 
     Raises:
         ConfigurationError: both are given, or one is not what it should be.
     """
-    function(success, "success")
+    if not isinstance(success, str):
+        function(success, "success")
+    if not isinstance(task, str):
+        function(task, "task")
     if success_threshold is None:
-        return Grader(success)
+        return Grader(success, task)
     if success is not None:
         raise ConfigurationError("both success and success_threshold are given", hint="give one")
     threshold = number(success_threshold, "success_threshold")
-    return Grader(lambda episode: episode.reward is not None and episode.reward >= threshold)
+
+    def reached(episode: EpisodeResult) -> bool:
+        return episode.reward is not None and episode.reward >= threshold
+
+    return Grader(reached, task)
 
 
 def reported_success(info: Mapping[str, object]) -> bool | None:

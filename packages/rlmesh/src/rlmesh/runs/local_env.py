@@ -1,28 +1,25 @@
 """A local environment object behind the face of a remote one: same checks, same errors."""
 
-import traceback
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from rlcore import (
-    EnvironmentException,
     EnvironmentIdentity,
     Error,
     InvalidActionError,
     InvalidObservationError,
     InvalidValueError,
-    RLMeshException,
 )
 
 from rlmesh.codec import NUMPY, compile_codec
 from rlmesh.protocol.outcome import checked_outcome, checked_reset
+from rlmesh.runs.driven import Step
+from rlmesh.runs.failing import Failing
 from rlmesh.spaces import from_gymnasium_space
-from rlmesh.specs import UNKNOWN_ID, EnvContract, contract_of
-
-Step = tuple[Any, float, bool, bool, dict[str, Any]]  # Any: an observation
+from rlmesh.specs import contract_of
 
 
-class LocalEnv:
+class LocalEnv(Failing):
     """Calls the environment in this process.
 
     `advisories` says what cannot be known because a space has no description here; such an
@@ -30,15 +27,12 @@ class LocalEnv:
     """
 
     def __init__(self, env: Any) -> None:  # Any: whatever has reset and step
-        self.env = env
+        super().__init__(env)
         self.action_space: object = getattr(env, "action_space", None)
-        self.env_contract: EnvContract | None = None
         self.identity: EnvironmentIdentity | None = None
         self.advisories: tuple[str, ...] = ()
         self._fit: Callable[[object], object] = _as_it_is
         self._observed: Callable[[object], object] = _as_it_is
-        self._seed: int | None = None
-        self._steps = 0
         self._describe()
 
     @property
@@ -46,14 +40,6 @@ class LocalEnv:
         """The environment's own metadata."""
         found: object = getattr(self.env, "metadata", None)
         return cast("Mapping[str, object]", found) if isinstance(found, Mapping) else {}
-
-    @property
-    def name(self) -> str:
-        """What errors call the environment: its id, or its class where it has none."""
-        contract = self.env_contract
-        if contract is None or contract.id == UNKNOWN_ID:
-            return type(self.env).__name__
-        return contract.id
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -95,19 +81,6 @@ class LocalEnv:
         observation = self._observation("step", given.observation)
         return observation, given.reward, given.terminated, given.truncated, dict(given.info)
 
-    def close(self) -> None:
-        """Close the environment, where it can be closed.
-
-        Raises:
-            EnvironmentException: the environment raised.
-        """
-        close = getattr(self.env, "close", None)
-        if callable(close):
-            try:
-                close()
-            except (Exception, SystemExit) as error:
-                self._failed("close", error)
-
     def _describe(self) -> None:
         try:
             contract = contract_of(self.env)
@@ -140,35 +113,6 @@ class LocalEnv:
             return self._observed(observation)
         except InvalidValueError as error:
             self._malformed(operation, InvalidObservationError(error.message, path=error.path))
-
-    def _failed(self, operation: str, error: Exception | SystemExit) -> NoReturn:
-        # A local wrapper around a remote environment: its errors are typed already.
-        if isinstance(error, RLMeshException):
-            raise error
-        raise self._exception(
-            operation,
-            f"raised {type(error).__name__}: {error}",
-            remote_type=type(error).__name__,
-            remote_traceback="".join(traceback.format_exception(error)),
-        ) from error
-
-    def _malformed(self, operation: str, error: Exception) -> NoReturn:
-        raise self._exception(
-            operation,
-            f"gave a wrong answer: {error}",
-            remote_type=type(error).__name__,
-        ) from error
-
-    def _exception(self, operation: str, what: str, **facts: Any) -> EnvironmentException:
-        where = f"seed {self._seed}" + (f", step {self._steps}" if operation == "step" else "")
-        return EnvironmentException(
-            f"{operation} of {self.name!r} ({where}) {what}",
-            operation=operation,
-            environment=self.name,
-            seed=self._seed,
-            step=self._steps if operation == "step" else None,
-            **facts,
-        )
 
 
 def _as_it_is(action: object) -> object:

@@ -1,32 +1,21 @@
-"""`rlmesh.run`: evaluate a model on an environment over whole episodes."""
+"""`rlmesh.run`: evaluate a model on environments over whole episodes."""
 
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
-from typing import SupportsFloat, SupportsIndex
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import SupportsFloat, SupportsIndex, cast
 
-from rlcore import Error, IdentityError, RLMeshException, RunFailed, RunInterrupted
+from rlcore import ConfigurationError, RunFailed, RunInterrupted
 
-from rlmesh.runs.arguments import checked_hooks, checked_max_failures
-from rlmesh.runs.budget import Limits, Plan, limits, plans
-from rlmesh.runs.driver import Driver
-from rlmesh.runs.episode import EnvironmentFailed, Episode
-from rlmesh.runs.grading import Criterion, Grader, grader
+from rlmesh.runs.evaluation import Evaluation
+from rlmesh.runs.grading import Criterion, TaskName
 from rlmesh.runs.hooks import RunHooks
-from rlmesh.runs.outcomes import Outcome
-from rlmesh.runs.progress import ProgressCallback, Tracker, watcher
-from rlmesh.runs.provenance import package_versions
+from rlmesh.runs.opened import Opened, check_binding
+from rlmesh.runs.progress import ProgressCallback
+from rlmesh.runs.provenance import machine, package_versions
 from rlmesh.runs.results import EpisodeResult, RunResult
-
-_LOST = (Outcome.INFRA_ERROR, Outcome.TIMEOUT)
-
-
-class _Stopped(Exception):
-    """The run cannot go on; a signal inside this room, never raised out of it."""
-
-    def __init__(self, reason: str, cause: BaseException | None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.cause = cause
+from rlmesh.runs.settings import EpisodeArguments, RunArguments, StopRule, settings_of
+from rlmesh.runs.views import open_view
 
 
 def run(
@@ -35,43 +24,93 @@ def run(
     *,
     seeds: Iterable[SupportsIndex] | None = None,
     episodes: int | None = None,
+    max_episodes: int | None = None,
     seed: int = 0,
     max_episode_steps: int | None = None,
     max_episode_seconds: float | None = None,
+    step_timeout_seconds: float | None = None,
+    episode_timeout_seconds: float | None = None,
+    run_timeout_seconds: float | None = None,
+    predict_timeout_seconds: float | None = None,
     success: Criterion | None = None,
     success_threshold: SupportsFloat | None = None,
+    task: TaskName | None = None,
     max_failures: int | None = None,
-    hooks: RunHooks | None = None,
+    retries: int = 0,
+    stop_when: StopRule | None = None,
+    hooks: RunHooks | Sequence[RunHooks] | None = None,
     on_episode: Callable[[EpisodeResult], object] | None = None,
     progress: bool | ProgressCallback | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    instruction: str | None = None,
+    execution_horizon: int = 1,
+    prefetch_lead: int = 0,
+    num_workers: int | None = None,
     close_env: bool = False,
+    trust_entrypoints: bool | None = None,
+    view: object = None,
+    workflow_edition: str | None = None,
     trial_index_base: int = 0,
 ) -> RunResult:
     """Play whole episodes and return what happened, one typed outcome for each.
 
     A failure of the environment or of the connection costs the episode its score, never more:
-    the run goes on with the next one, and re-dials or re-makes what it opened itself.
+    the run goes on with the next one, and re-dials or re-makes what it opened itself. The result
+    is the same whether one environment plays or many do: the same seeds, the same episodes, in
+    the order of their index.
 
     Args:
-        model: a `Model`, a `Model` subclass (made here and closed at the end), or `RANDOM_SAMPLE`.
-        env: an environment object, a handle such as `RemoteEnv`, a factory, an address such as
-            `tcp://127.0.0.1:50051` or `rleaas://NAME@3`, or something that has an `address`.
+        model: a `Model`, a `Model` subclass (made here and closed at the end), a `RemoteModel`, or
+            `RANDOM_SAMPLE`.
+        env: an environment object, called in this process; a handle such as `RemoteEnv`; an
+            address such as `tcp://127.0.0.1:50051` or `rleaas://NAME@3`; what makes an environment,
+            or the name of that (`CartPole-v1`, `module:attribute`); something that has an
+            `address`; what steps many lanes at once, local or remote; or a list of any of these,
+            which play at the same time.
         seeds: one seed for each episode; of an endless iterator the first `episodes`.
         episodes: how many episodes; one when neither this nor `seeds` is given.
+        max_episodes: another name of `episodes`.
         seed: without `seeds`, episode i gets the seed `seed + i`.
         max_episode_steps: cut an episode off after so many steps, at the latest after 100 000.
         max_episode_seconds: cut an episode off after so many seconds. This is looked at between
-            steps; how long one call to a server may take is `request_timeout_seconds` of a
-            `RemoteEnv`, and nothing interrupts an environment that is called in this process.
-        success: decides whether an episode succeeded; by default the last info says so.
+            steps, and the episode keeps its reward.
+        step_timeout_seconds: how long one call of an environment may take, a step or a reset.
+            The episode then ends without a score (`timeout`), and what hangs is left and made
+            or dialled anew, or ends the run where it was given as an object. Calls in this process
+            are made on a thread of their own then, which costs some 20 us a step.
+        episode_timeout_seconds: likewise for all calls of an episode together.
+        run_timeout_seconds: how long the run may take: its result so far is returned, `stopped`
+            says why, and episodes that were being played are `cancelled`.
+        predict_timeout_seconds: how long a prediction may take. A model that takes longer ends
+            the run: its thread cannot be used any more.
+        success: decides whether an episode succeeded: a function of its result, or a key of its
+            last info; by default the last info says so in `is_success`, `success` or
+            `task_success`.
         success_threshold: an episode succeeds when its reward reaches this.
+        task: the group that an episode is counted in: a function of its result, or a key of its
+            last info.
         max_failures: stop when more episodes than this ended without a score.
-        hooks: observers of episodes and steps.
-        on_episode: called with each result.
+        retries: how often an episode without a score is tried again, with its seed.
+        stop_when: asked after every episode, in order, with the result up to there; when it says
+            True, that is what is returned.
+        hooks: observers of episodes and steps; several in a list. They are called one at a time.
+        on_episode: called with each result, as it comes.
         progress: True or False for a line on stderr, a function for calls; by default a line
             when stderr is a terminal.
-        close_env: also close an environment that was given, and shut down a server that was given
+        journal: a file that each result is written to at once. The same call continues an
+            interrupted run from it.
+        instruction: the task in words, for models whose spec asks for one.
+        execution_horizon: how many actions of each predicted chunk are used.
+        prefetch_lead: predict the next chunk while so many actions of this one are left.
+        num_workers: make an environment in each of so many processes, or dial an address so many
+            times, and play on all of them at once. The model stays in this process.
+        close_env: also close environments that were given, and shut down a server that was given
             by its address, where it allows that.
+        trust_entrypoints: whether adapters may import code that an environment names; nothing
+            does so yet.
+        view: watch live: True or `terminal`, `http`, `both`, or a `View`. Who watches can skip
+            an episode, which is then truncated, and end the run, which then returns its result.
+        workflow_edition: the edition that the caller was written for, told when dialling.
         trial_index_base: the trial number of the first episode, sent to environments that
             declare the reset option `trial_index`.
 
@@ -81,177 +120,76 @@ def run(
         ConfigurationError: an argument is wrong.
         IdentityError: the environment is not, or no longer, the registered one.
         TransportError: nothing answers at the address.
+        JournalError: the journal belongs to another run, or cannot be written.
 
     What a model or a hook raises comes out as it is, with the result so far as its `partial`.
     """
-    planned = plans(seeds=seeds, episodes=episodes, seed=seed, trial_index_base=trial_index_base)
-    bounds = limits(max_episode_steps=max_episode_steps, max_episode_seconds=max_episode_seconds)
-    judge = grader(success=success, success_threshold=success_threshold)
-    failures = checked_max_failures(max_failures)
-    observers = checked_hooks(hooks, on_episode)
-    watching = watcher(progress)
-    if not planned:
-        return RunResult(asked=0, package_versions=package_versions())
-    driver = Driver(model, env)
-    evaluation = Evaluation(
-        driver,
-        planned,
-        limits=bounds,
-        grader=judge,
-        max_failures=failures,
-        hooks=observers,
-        on_episode=on_episode,
-        tracker=Tracker(len(planned), watching),
-    )
+    given = dict(locals())
+    del given["model"], given["env"]
+    return play(model, env, cast("RunArguments", given))
+
+
+def play(
+    model: object,
+    env: object,
+    arguments: RunArguments,
+    begun: Callable[[Evaluation], object] = lambda evaluation: None,
+) -> RunResult:
+    """Do what `run` does.
+
+    Args:
+        model: as `run` takes it.
+        env: as `run` takes it.
+        arguments: those of `run`.
+        begun: called when everything is open, before the first episode.
+
+    Raises:
+        Exception: as `run`.
+    """
+    about = about_episodes(arguments)
+    settings = settings_of(about)
+    check_binding(arguments)
+    view = open_view(arguments.get("view"), episodes=len(settings.planned))
+    if view is not None and view.takes_terminal and arguments.get("progress") is None:
+        settings = replace(settings, watcher=None)  # the line would be drawn over
+    if not settings.planned:
+        return RunResult(
+            asked=0,
+            package_versions=package_versions(),
+            machine=machine(),
+            settings=settings.shaping,
+        )
+    close_env = arguments.get("close_env", False)
+    shut = None if view is None else view.close
+    opened = Opened(model, env, arguments)
     try:
+        evaluation = Evaluation(
+            opened.policy, opened.seats, settings, horizon=opened.shaping, view=view
+        )
+        begun(evaluation)
         result = evaluation.play()
     except BaseException as error:
-        try:
-            driver.close(close_env=close_env)
-        except Exception as second:
-            error.add_note(f"Closing failed as well: {type(second).__name__}: {second}")
+        opened.close_after(error, close_env=close_env, first=shut)
         raise
     try:
-        driver.close(close_env=close_env)
+        opened.close(close_env=close_env, first=shut)
+    except KeyboardInterrupt as error:
+        raise RunInterrupted("interrupted while closing", partial=result) from error
     except Exception as error:
         message = f"every episode was played, but closing failed: {error}"
         raise RunFailed(message, partial=result) from error
     return result
 
 
-class Evaluation:
-    """The state of one run: what is planned, what is finished, who is told."""
+def about_episodes(arguments: RunArguments) -> EpisodeArguments:
+    """Return the arguments that a session's own `run` takes as well.
 
-    def __init__(
-        self,
-        driver: Driver,
-        planned: tuple[Plan, ...],
-        *,
-        limits: Limits,
-        grader: Grader,
-        max_failures: int | None,
-        hooks: RunHooks,
-        on_episode: Callable[[EpisodeResult], object] | None,
-        tracker: Tracker,
-    ) -> None:
-        self._driver = driver
-        self._planned = planned
-        self._limits = limits
-        self._grader = grader
-        self._max_failures = max_failures
-        self._hooks = hooks
-        self._on_episode = on_episode
-        self._tracker = tracker
-        self._results: list[EpisodeResult] = []
-        self._playing: Episode | None = None
-        self._started_at = datetime.now(UTC)
-        self._identity = driver.identity
-        self._failure: RLMeshException | None = None
-        self._lost_in_a_row = 0
-
-    def play(self) -> RunResult:
-        """Play every planned episode.
-
-        Raises:
-            RunFailed: the run could not go on.
-            RunInterrupted: Ctrl-C.
-        """
-        try:
-            self._hooks.on_run_start(self._driver)
-            for plan in self._planned:
-                self._record(self._episode(plan))
-        except _Stopped as stop:
-            partial = self._cut_short(stop.reason, stop)
-            message = f"the run stopped after {partial.num_episodes} episodes: {stop.reason}"
-            hint = "the error's 'partial' holds what was finished"
-            raise RunFailed(message, partial=partial, hint=hint) from stop.cause
-        except KeyboardInterrupt as error:
-            partial = self._cut_short("interrupted", error)
-            message = f"interrupted: {partial.coverage}"
-            raise RunInterrupted(message, partial=partial) from error
-        except BaseException as error:
-            # The model's or a hook's own exception keeps its type and takes the result along.
-            error.__dict__["partial"] = self._cut_short(f"{type(error).__name__}: {error}", error)
-            raise
-        self._tracker.end()
-        result = self._result(stopped=None)
-        self._hooks.on_run_end(result)
-        return result
-
-    def _episode(self, plan: Plan) -> EpisodeResult:
-        self._hooks.on_episode_start(episode=plan.index, seed=plan.seed)
-        episode = self._playing = Episode(plan, self._limits)
-        watched = type(self._hooks).on_step is not RunHooks.on_step
-        try:
-            episode.play(
-                self._driver,
-                on_step=self._hooks.on_step if watched else None,
-                on_tick=self._tracker.steps if self._tracker.watched else None,
-            )
-            result = episode.finished(self._grader)
-            self._failure = None
-        except EnvironmentFailed as failure:
-            result = episode.failed(failure.outcome, failure.error)
-            self._failure = failure.error
-        self._driver.end_episode()
-        self._playing = None
-        return result
-
-    def _record(self, result: EpisodeResult) -> None:
-        self._results.append(result)
-        self._tracker.episode(result)
-        self._hooks.on_episode_end(result)
-        if self._on_episode is not None:
-            self._on_episode(result)
-        failures = sum(not done.outcome.scored for done in self._results)
-        if self._max_failures is not None and failures > self._max_failures:
-            reason = f"{failures} episodes failed, more than max_failures={self._max_failures}"
-            raise _Stopped(f"{reason}; the last: {result.error}", self._failure)
-        self._lost_in_a_row = 1 + self._lost_in_a_row if result.outcome in _LOST else 0
-        if self._lost_in_a_row and len(self._results) < len(self._planned):
-            self._recover(result)
-
-    def _recover(self, result: EpisodeResult) -> None:
-        open_again = self._driver.target.reopen
-        if open_again is not None:
-            try:
-                self._driver.reopen(open_again)
-            except IdentityError:
-                raise
-            except Error as error:
-                reason = f"the environment was lost ({result.error}) and cannot be opened again"
-                raise _Stopped(f"{reason}: {error}", error) from error
-            self._require_same_environment()
-        elif self._lost_in_a_row > 1:
-            raise _Stopped(f"two episodes in a row were lost: {result.error}", self._failure)
-
-    def _require_same_environment(self) -> None:
-        found = self._driver.identity
-        if found != self._identity:
-            raise _Stopped(f"the environment was {self._identity} and is now {found}", None)
-
-    def _cut_short(self, reason: str, error: BaseException) -> RunResult:
-        self._tracker.end()
-        if self._playing is not None:
-            self._results.append(self._playing.failed(Outcome.CANCELLED, error))
-        result = self._result(stopped=reason)
-        try:
-            self._hooks.on_run_end(result)
-        except Exception as second:
-            error.add_note(f"on_run_end failed as well: {type(second).__name__}: {second}")
-        return result
-
-    def _result(self, *, stopped: str | None) -> RunResult:
-        model = self._driver.model
-        return RunResult(
-            episodes=tuple(self._results),
-            environment=self._identity,
-            model=self._driver.model_name,
-            model_digest=None if model is None else model.digest,
-            asked=len(self._planned),
-            stopped=stopped,
-            started_at=self._started_at,
-            finished_at=datetime.now(UTC),
-            package_versions=package_versions(),
-            advisories=self._driver.target.advisories,
-        )
+    Raises:
+        ConfigurationError: there is no argument of that name.
+    """
+    known, own = RunArguments.__optional_keys__, EpisodeArguments.__optional_keys__
+    for name in arguments:
+        if name not in known:
+            raise ConfigurationError(f"a run has no argument {name!r}")
+    found = {name: value for name, value in arguments.items() if name in own}
+    return cast("EpisodeArguments", found)

@@ -1,60 +1,23 @@
-"""What a run can be pointed at, and how each becomes an environment to step."""
+"""What a run can be pointed at, and how each becomes environments to step."""
 
-from collections.abc import Callable, Mapping
+import contextlib
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, TypeVar, cast
 
-from rlcore import (
-    ConfigurationError,
-    Endpoint,
-    EnvironmentException,
-    EnvironmentIdentity,
-    Error,
-)
+from rlcore import ConfigurationError, Endpoint, EnvironmentException, Error
 
-from rlmesh.models.conversion import Backend
-from rlmesh.runs.local_env import LocalEnv, Step
+from rlmesh.backends.frameworks import FrameworkName
+from rlmesh.client.dialling import MANY_LANES
+from rlmesh.protocol.handshake import PRIVATE_SESSIONS
+from rlmesh.runs.driven import Described, has_lanes, is_handle, is_stepped
+from rlmesh.runs.local_env import LocalEnv
+from rlmesh.runs.local_lanes import LocalLanes
 
-if TYPE_CHECKING:
-    from rlmesh.specs import EnvContract
-
-
-class Driven(Protocol):
-    """An environment as the loop steps it: a handle, or a local one behind the same face."""
-
-    @property
-    def action_space(self) -> Any:  # Any: gymnasium's or ours
-        """What it can be stepped with."""
-        ...
-
-    @property
-    def metadata(self) -> Mapping[str, object] | None:
-        """What it says about itself."""
-        ...
-
-    @property
-    def identity(self) -> EnvironmentIdentity | None:
-        """Which environment it is."""
-        ...
-
-    @property
-    def env_contract(self) -> "EnvContract | None":
-        """Its spaces and metadata as a value."""
-        ...
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Start an episode."""
-        ...
-
-    def step(self, action: Any, /) -> Step:
-        """Take a step."""
-        ...
-
-    def close(self) -> None:
-        """Let go of it."""
-        ...
+T = TypeVar("T")
+_HOST_AND_PORT = re.compile(r"^\[?[\w.:-]+\]?:\d+$")
+_SOURCES = ("gym://", "python://")
 
 
 class TargetTypeError(ConfigurationError, TypeError):
@@ -65,13 +28,32 @@ class TargetTypeError(ConfigurationError, TypeError):
 
 @dataclass(slots=True)
 class Target:
-    """An open environment; `reopen` makes another one where the run itself opened it."""
+    """An open environment.
 
-    env: Driven
+    Attributes:
+        env: one environment, or many lanes.
+        owned: whether the run opened it, and closes it.
+        reopen: makes another one, where the run itself opened it.
+        stoppable: whether it was dialled by an address that the caller gave.
+        advisories: what limits the record of a run on it.
+    """
+
+    env: Described
     owned: bool
     reopen: "Callable[[], Target] | None" = None
+    stoppable: bool = False
     advisories: tuple[str, ...] = field(default=())
     _closed: bool = False
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether its calls go over a wire."""
+        return not isinstance(self.env, LocalEnv | LocalLanes)
+
+    @property
+    def lanes(self) -> int | None:
+        """How many lanes are stepped at once; None: it is one environment."""
+        return cast("Any", self.env).num_envs if has_lanes_here(self.env) else None
 
     def close(self, *, close_env: bool) -> None:
         """Release what the run opened, and the caller's environment only where that is asked for.
@@ -82,100 +64,270 @@ class Target:
             return
         self._closed = True
         shutdown = getattr(self.env, "shutdown", None)
-        if close_env and self.owned and callable(shutdown):
+        if close_env and self.stoppable and callable(shutdown):
             shutdown()
         if close_env or self.owned:
             self.env.close()
 
 
-def open_target(env: object, *, backend: Backend) -> Target:
-    """Return the environment to step: the first of these that fits.
+class Targets:
+    """All environments of a run.
 
-    A text is an address to dial. What has `reset` and `step` is stepped as it is: a handle such
-    as `RemoteEnv`, or a local environment, called in this process. What has `make`, or is a class
-    or function, makes one. What has an `address` is dialled.
+    Attributes:
+        each: the environments; all have the same contract.
+    """
+
+    def __init__(self) -> None:
+        self.each: list[Target] = []
+        self._at_last = contextlib.ExitStack()
+
+    def finally_close(self, close: Callable[[], object]) -> None:
+        """Have something closed after all environments are."""
+        self._at_last.callback(close)
+
+    def close(self) -> None:
+        """Release what the environments came from; they themselves are closed by who steps them."""
+        self._at_last.close()
+
+
+def open_targets(
+    env: object,
+    *,
+    framework: FrameworkName,
+    num_workers: int | None = None,
+    workflow_edition: str | None = None,
+) -> Targets:
+    """Return the environments to step: the first of these that fits.
+
+    A text is an address to dial, or else names what makes an environment: a gymnasium id, or
+    `module:attribute`. A list is several environments. What has `reset` and `step` is stepped as
+    it is: a handle such as `RemoteEnv`, or a local environment, called in this process. What has
+    `make`, or is a class or function, makes one, or with `num_workers` one in each of so many
+    processes. What has an `address` is dialled, with `num_workers` so many times.
 
     Raises:
         TargetTypeError: none of these.
+        ConfigurationError: several workers are asked for, and there is one environment only; or
+            the environments of a list differ.
         EnvironmentException: a factory raised.
         TransportError: nothing answers at the address.
         IdentityError: what answers is not the registered environment.
     """
-    if isinstance(env, str | Endpoint):
-        return _dial(env, backend)
-    if not isinstance(env, type) and _has(env, "reset") and _has(env, "step"):
-        return _borrow(env)
-    if _has(env, "make"):
-        return _make(_factory(env))
-    if callable(env):
-        return _make(env)
-    address = getattr(env, "address", None)
-    if isinstance(address, str):
-        return _dial(env, backend)
-    raise TargetTypeError(
-        f"{env!r} is not an environment",
-        hint="give an environment, a RemoteEnv, a factory, or an address such as "
-        "'tcp://127.0.0.1:50051' or 'rleaas://NAME'",
-    )
+    targets = Targets()
+    opening = _Opening(targets, framework, workflow_edition)
+    try:
+        opening.open(env, num_workers)
+        _require_alike(targets.each)
+    except BaseException as error:
+        release(targets, error)
+        raise
+    return targets
 
 
-def _borrow(env: object) -> Target:
-    lanes = getattr(env, "num_envs", 1)
-    if isinstance(lanes, int) and lanes > 1:
-        raise TargetTypeError(
-            f"{env!r} steps {lanes} environments at once", hint="give one with a single environment"
-        )
-    if getattr(env, "env_contract", None) is None:
-        local = LocalEnv(env)
-        return Target(local, owned=False, advisories=local.advisories)
-    return Target(cast("Driven", env), owned=False)
-
-
-def _dial(address: object, backend: Backend) -> Target:
-    def dial() -> Target:
-        if backend != "native":  # a framework's tensors are made from arrays
-            from rlmesh.numpy import RemoteEnv as NumpyRemoteEnv
-
-            opened: object = NumpyRemoteEnv(address)
-        else:
-            from rlmesh.client.remote_env import RemoteEnv
-
-            opened = RemoteEnv(address)
-        return Target(cast("Driven", opened), owned=True, reopen=dial)
-
-    return dial()
-
-
-def _factory(env: object) -> Callable[[], object]:
-    def make() -> object:
-        prepare = getattr(env, "prepare", None)
-        if callable(prepare):
-            prepare()
-        return cast("Any", env).make()  # Any: `open_target` has seen that it has one
-
-    return make
-
-
-def _make(factory: Callable[[], object]) -> Target:
-    def make() -> Target:
+def release(targets: Targets, error: BaseException) -> None:
+    """Close what was opened, when something else has failed already."""
+    for close in (*[_closing(target) for target in targets.each], targets.close):
         try:
-            env = factory()
-        except Error:
+            close()
+        except Exception as second:
+            error.add_note(f"Closing failed as well: {type(second).__name__}: {second}")
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is where something is served, and not what makes an environment."""
+    if "://" in text:
+        return not text.startswith(_SOURCES)
+    return bool(_HOST_AND_PORT.match(text))
+
+
+def has_lanes_here(env: object) -> bool:
+    """Whether what a run steps has lanes."""
+    return isinstance(env, LocalLanes) or has_lanes(env)
+
+
+class _Opening:
+    def __init__(
+        self, targets: Targets, framework: FrameworkName, workflow_edition: str | None
+    ) -> None:
+        self._targets = targets
+        self._framework: FrameworkName = framework
+        self._options: dict[str, Any] = (
+            {} if workflow_edition is None else {"workflow_edition": workflow_edition}
+        )
+
+    def open(self, env: object, workers: int | None) -> None:
+        if isinstance(env, list | tuple):
+            self._open_all(cast("Sequence[object]", env), workers)
+        elif isinstance(env, Endpoint) or (isinstance(env, str) and is_address(env)):
+            self._dial(env, workers)
+        elif isinstance(env, str):
+            from rlmesh.server.sources import load_factory
+
+            self._make(load_factory(env), workers)
+        elif is_stepped(env):
+            if workers is not None and workers > 1:
+                raise ConfigurationError(
+                    f"num_workers is {workers}, and {env!r} is one environment",
+                    hint="Give what makes it, such as its class, or a list of environments.",
+                )
+            self._add(_borrowed(env))
+        elif callable(getattr(env, "make", None)):
+            self._prepare(env, workers)
+        elif callable(env):
+            self._make(env, workers)
+        elif isinstance(getattr(env, "address", None), str):
+            self._dial(env, workers)
+        else:
+            raise TargetTypeError(
+                f"{env!r} is not an environment",
+                hint="give an environment, a RemoteEnv, a factory, a gymnasium id, or an address "
+                "such as 'tcp://127.0.0.1:50051' or 'rleaas://NAME'",
+            )
+
+    def _add(self, target: Target) -> None:
+        self._targets.each.append(target)
+
+    def _open_all(self, envs: Sequence[object], workers: int | None) -> None:
+        if not envs:
+            raise ConfigurationError("the list of environments is empty", hint="Give one at least.")
+        if workers not in (None, len(envs)):
+            raise ConfigurationError(
+                f"num_workers is {workers}, and there is a list of {len(envs)} environments",
+                hint="Leave num_workers out: each environment of a list is played on by itself.",
+            )
+        if len({id(env) for env in envs if not isinstance(env, str)}) < sum(
+            not isinstance(env, str) for env in envs
+        ) and any(is_stepped(env) for env in envs):
+            raise ConfigurationError(
+                "a list has the same environment in several places", hint="Make one for each."
+            )
+        for env in envs:
+            self.open(env, None)
+
+    def _prepare(self, env: object, workers: int | None) -> None:
+        # A class of factories makes nothing itself.
+        factory = cast("Callable[[], object]", env)() if isinstance(env, type) else env
+        close = getattr(factory, "close", None)
+        if callable(close):
+            self._targets.finally_close(close)
+        prepare = getattr(factory, "prepare", None)
+        if callable(prepare):
+            _told(prepare, "preparing")
+        if workers is None:
+            self._make(cast("Any", factory).make, None)
+        else:
+            self._start(factory, workers)
+
+    def _make(self, factory: Callable[[], object], workers: int | None) -> None:
+        if workers is None:
+            self._add(_made(factory))
+        else:
+            self._start(factory, workers)
+
+    def _start(self, factory: object, count: int) -> None:
+        # Few runs have processes, and the server that they need takes long to import.
+        from rlmesh.runs.workers import Workers
+
+        workers = Workers(factory, count)
+        self._targets.finally_close(workers.close)
+        for _ in range(count):
+            self._add(self._dialled(workers.address, stoppable=False))
+
+    def _dial(self, address: object, workers: int | None) -> None:
+        first = self._dialled(address, stoppable=True)
+        self._add(first)
+        if workers is None or workers == 1:
+            return
+        welcome = cast("Any", first.env)._link.wires.dialled.welcome
+        if not welcome.offers(PRIVATE_SESSIONS):
+            raise ConfigurationError(
+                f"num_workers is {workers}, and the server at {cast('Any', first.env).address} "
+                "has one environment for all its clients",
+                hint="Have it serve what makes the environment, such as its class.",
+            )
+        for _ in range(workers - 1):
+            self._add(self._dialled(address, stoppable=False))
+
+    def _dialled(self, address: object, *, stoppable: bool) -> Target:
+        def dial() -> Target:
+            handle = _handle(address, self._framework, self._options)
+            return Target(handle, owned=True, reopen=dial, stoppable=stoppable)
+
+        return dial()
+
+
+def _handle(address: object, framework: FrameworkName, options: dict[str, Any]) -> Described:
+    one, many = _clients(framework)
+    try:
+        return one(address, **options)
+    except ConfigurationError as error:
+        if error.code != MANY_LANES:
             raise
-        except Exception as error:
-            name = getattr(factory, "__qualname__", repr(factory))
-            raise EnvironmentException(
-                f"making an environment with {name} raised {type(error).__name__}: {error}",
-                operation="make",
-                remote_type=type(error).__name__,
-            ) from error
-        if not (_has(env, "reset") and _has(env, "step")):
-            raise TargetTypeError(f"the factory made {env!r}, which has no reset and step")
-        local = LocalEnv(env)
-        return Target(local, owned=True, reopen=make, advisories=local.advisories)
-
-    return make()
+        return many(address, **options)
 
 
-def _has(env: object, name: str) -> bool:
-    return callable(getattr(env, name, None))
+def _clients(framework: FrameworkName) -> tuple[Callable[..., Described], ...]:
+    if framework == "native":
+        import rlmesh.client.remote_env as one
+        import rlmesh.client.vector_env as many
+
+        return one.RemoteEnv, many.RemoteVectorEnv
+    from importlib import import_module
+
+    room = import_module(f"rlmesh.{framework}")
+    return cast("Any", room).RemoteEnv, cast("Any", room).RemoteVectorEnv  # Any: by name
+
+
+def _borrowed(env: object) -> Target:
+    if has_lanes(env):
+        lanes = env if is_handle(env) else LocalLanes(env)
+        return Target(cast("Described", lanes), owned=False)
+    count = getattr(env, "num_envs", 1)
+    if isinstance(count, int) and count > 1:
+        raise TargetTypeError(
+            f"{env!r} steps {count} environments at once, and not as gymnasium has it",
+            hint="give one with a single environment, or a gymnasium.vector.VectorEnv",
+        )
+    if is_handle(env):
+        return Target(cast("Described", env), owned=False)
+    local = LocalEnv(env)
+    return Target(local, owned=False, advisories=local.advisories)
+
+
+def _made(factory: Callable[[], object]) -> Target:
+    env = _told(factory, "making an environment with")
+    if not is_stepped(env):
+        raise TargetTypeError(f"the factory made {env!r}, which has no reset and step")
+    target = _borrowed(env)
+    target.owned = True
+    target.reopen = lambda: _made(factory)
+    return target
+
+
+def _told(function: Callable[[], T], doing: str) -> T:
+    try:
+        return function()
+    except Error:
+        raise
+    except Exception as error:
+        name = getattr(function, "__qualname__", repr(function))
+        raise EnvironmentException(
+            f"{doing} {name} raised {type(error).__name__}: {error}",
+            operation="make",
+            remote_type=type(error).__name__,
+        ) from error
+
+
+def _closing(target: Target) -> Callable[[], None]:
+    return lambda: target.close(close_env=False)
+
+
+def _require_alike(targets: Sequence[Target]) -> None:
+    first = targets[0].env.identity
+    for number, target in enumerate(targets):
+        found = target.env.identity
+        if (found and found.contract_digest) != (first and first.contract_digest):
+            raise ConfigurationError(
+                f"environment {number} of the list is {found}, and the first is {first}",
+                hint="All have to have the same spaces, metadata and number of lanes.",
+            )

@@ -1,0 +1,349 @@
+"""Plays episodes on an environment that steps many lanes at once."""
+
+import re
+from collections import deque
+from dataclasses import dataclass
+from math import inf, isfinite
+from time import perf_counter
+from typing import Any, Final, cast
+
+import numpy as np
+from rlcore import (
+    CallTimeout,
+    EnvironmentException,
+    InvalidActionError,
+    RLMeshException,
+    UnsupportedError,
+)
+
+from rlmesh.backends.frameworks import FrameworkName
+from rlmesh.models.policy import PolicyEpisode
+from rlmesh.models.seeds import TRIAL_INDEX_OPTION
+from rlmesh.runs.budget import Plan
+from rlmesh.runs.episode import Episode
+from rlmesh.runs.hooks import StepEvent
+from rlmesh.runs.lane_values import LaneValues, listed
+from rlmesh.runs.local_lanes import RESET_MASK
+from rlmesh.runs.match import Halted, Match
+from rlmesh.runs.outcomes import Outcome
+from rlmesh.runs.seat import Seat
+from rlmesh.runs.signals import EnvironmentFailed, failed
+from rlmesh.runs.telemetry import Telemetry
+from rlmesh.specs import AutoresetMode, EnvContract
+
+# Any, in this room: batched observations and actions, and what environments say.
+
+_BLAMED: Final = re.compile(r"\b(?:step|reset) of lane (\d+)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a step gave, an element for each lane."""
+
+    rewards: list[float]
+    terminated: list[bool]
+    truncated: list[bool]
+    info: dict[str, Any]
+
+    def ends(self, lane: int) -> bool:
+        """Whether it ended the episode of a lane."""
+        return self.terminated[lane] or self.truncated[lane]
+
+
+class LanePlayer:
+    """Takes episodes from a match and plays as many of them at once as there are lanes.
+
+    A lane whose episode is over is reset with the seed of the next one, by gymnasium's
+    `reset_mask`, whatever the environment would do by itself at the end of an episode. Where it
+    takes no mask, lanes wait until all are over, and then all are reset with seeds. What an
+    environment does in lanes that nobody plays in counts for nothing.
+
+    When a call for all lanes fails, it may not be known whose fault that is. Then each of their
+    episodes is played again, by itself, so that none is charged with another's failure.
+
+    Args:
+        match: what is played, for whom, and under which rules.
+        seat: the environment.
+        place: the number of its first lane among the places of the run.
+        framework: whose values its observations are.
+
+    Attributes:
+        playing: the episodes that have no result yet.
+        telemetry: what was measured here.
+    """
+
+    def __init__(self, match: Match, seat: Seat, place: int, framework: FrameworkName) -> None:
+        self.seat = seat
+        self.playing: list[Episode] = []
+        self.telemetry = Telemetry()
+        self._match = match
+        self._first = place
+        contract = cast("EnvContract", seat.target.env.env_contract)
+        self._values = LaneValues(contract, framework)
+        self._count = contract.num_envs
+        self._has_to_be_reset = contract.autoreset_mode is AutoresetMode.DISABLED
+        self._masks = True
+        self._suspects: deque[Plan] = deque()
+        self._alone = False
+        self._over: set[int] = set()
+        self._observed: Any = None
+        env_metric = "rpc.total" if seat.target.is_remote else "endpoint.total"
+        series = self.telemetry.series
+        self._resets = series("env.reset", "env", env_metric).add
+        self._steps = series("env.step", "env", env_metric).add
+        self._predictions = series("model.predict", "model", "endpoint.total").add
+        self._rounds = series("runner.round", "runner", "endpoint.total").add
+
+    def play(self) -> None:
+        """Play until nothing is left.
+
+        Raises:
+            CannotGoOn: nothing can be played here any more.
+            Enough: somebody who watches ended the run, or its time is up.
+        """
+        try:
+            while True:
+                try:
+                    if not self._fill():
+                        return
+                    self._round()
+                except EnvironmentFailed as failure:
+                    self._fail(failure)
+        except Halted:
+            return
+        except CallTimeout as error:
+            self._match.hung(self.playing, error)
+            raise
+
+    def _fill(self) -> bool:
+        """Start episodes in lanes that are free; tell whether any is played."""
+        if not self.playing:
+            tells_trials_apart = self._masks or not self.seat.takes_trial
+            self._alone = bool(self._suspects) or not tells_trials_apart
+        elif self._alone or not self._masks:
+            return True
+        fresh = self._taken()
+        # Options are for all lanes of a reset, and each episode has its own trial.
+        groups = [[episode] for episode in fresh] if self.seat.takes_trial else [fresh]
+        while fresh and groups and self._start(groups[0]):
+            del groups[0]
+        for episode in reversed([episode for group in groups for episode in group]):
+            self.playing.remove(episode)
+            self._match.board.give_back(episode.plan)
+        if self._over and self._masks and self._has_to_be_reset and self.playing:
+            self._reset(dict.fromkeys(self._over), whole=False)
+        return bool(self.playing)
+
+    def _taken(self) -> list[Episode]:
+        match = self._match
+        fresh: list[Episode] = []
+        busy = {episode.place for episode in self.playing}
+        for place in range(self._first, self._first + self._count):
+            if place in busy:
+                continue
+            if self._suspects:
+                plan: Plan | None = self._suspects.popleft()
+            else:
+                plan = match.board.take(wait=not busy and not fresh)
+            if plan is None:
+                break
+            match.announcer.episode_start(plan)
+            fresh.append(Episode(plan, place))
+            self.playing.append(fresh[-1])
+            if self._alone:
+                break
+        return fresh
+
+    def _start(self, fresh: list[Episode]) -> bool:
+        """Reset lanes for their episodes; False: this environment resets all lanes or none."""
+        match = self._match
+        whole = not any(episode.known is not None for episode in self.playing)
+        if match.is_bounded:
+            self.seat.until(match.until_now())
+        try:
+            self._reset({episode.place - self._first: episode.plan for episode in fresh}, whole)
+        except UnsupportedError as error:
+            if whole:
+                raise failed(error) from error
+            self._masks = False
+            return False
+        rows = self._values.rows(self._observed)
+        for episode in fresh:
+            episode.started = perf_counter()
+            plan = episode.plan
+            episode.known = match.predictor.begin(match.episode_id(plan), plan.seed)
+            match.announcer.reset(plan, rows[episode.place - self._first], episode.place)
+        return True
+
+    def _reset(self, plans: dict[int, Plan | None], whole: bool) -> None:
+        count = self._count
+        given = [plan for plan in plans.values() if plan is not None]
+        options: dict[str, Any] = {}
+        seeds: list[int | None] | None = None
+        if whole:
+            # Lanes that nobody plays in get a seed too: not every server takes one for some only.
+            seeds = [(plans.get(lane) or given[0]).seed for lane in range(count)]
+        else:
+            mask = np.zeros(count, np.bool_)
+            mask[list(plans)] = True
+            options[RESET_MASK] = mask
+            if given:
+                seeds = [
+                    None if (plan := plans.get(lane)) is None else plan.seed
+                    for lane in range(count)
+                ]
+        if self.seat.takes_trial and given:
+            options[TRIAL_INDEX_OPTION] = given[0].trial
+        before = perf_counter()
+        try:
+            self._observed, _ = self.seat.reset(seed=seeds, options=options or None)
+        except UnsupportedError:
+            raise
+        except RLMeshException as error:
+            raise failed(error) from error
+        self._resets((perf_counter() - before) * 1000)
+        self._over -= set(range(count)) if whole else set(plans)
+
+    def _round(self) -> None:
+        """Take a step in every lane."""
+        match, played = self._match, list(self.playing)
+        before = perf_counter()
+        known = [cast("PolicyEpisode", episode.known) for episode in played]
+        lanes = [episode.place - self._first for episode in played]
+        actions = self._actions(known, lanes)
+        predicted = perf_counter()
+        try:
+            following, rewards, terminated, truncated, info = self.seat.step(actions)
+        except InvalidActionError:
+            raise
+        except RLMeshException as error:
+            raise failed(error) from error
+        stepped = perf_counter()
+        given = _Given(listed(rewards), listed(terminated), listed(truncated), info)
+        self._require_scores(given.rewards, lanes)
+        self._steps((stepped - predicted) * 1000)
+        if any(one.predicted_now for one in known):
+            self._predictions((predicted - before) * 1000)
+        paused = match.obey() if match.control is not None and match.control.asked else 0.0
+        for episode in played:
+            episode.started += paused
+            episode.predict_s += predicted - before
+            episode.step_s += stepped - predicted
+            self._count_step(episode, given, stepped)
+        if match.announcer.wants_steps:
+            times = (predicted - before) * 1000, (stepped - predicted) * 1000
+            self._show(played, actions, following, given, times)
+        if match.announcer.ticks:
+            match.announcer.tick(sum(episode.steps for episode in played))
+        self._observed = following
+        self._over |= {lane for lane in range(self._count) if given.ends(lane)}
+        self._finish([one for one in played if one.terminated or one.truncated], given)
+        self._rounds((perf_counter() - before) * 1000)
+        if match.board.halted:
+            raise Halted
+
+    def _actions(self, known: list[PolicyEpisode], lanes: list[int]) -> Any:
+        predict = self._match.predictor.predict_batch
+        if lanes == list(range(self._count)):
+            return predict(self._observed, known)
+        batch = self._values.some(self._observed, lanes)
+        return self._values.filled(predict(batch, known), lanes)
+
+    def _finish(self, ended: list[Episode], given: "_Given") -> None:
+        match = self._match
+        for episode in ended:
+            self._end(episode)
+            episode.info, _ = self._values.info(given.info, episode.place - self._first)
+            match.ended(self.playing, episode, episode.finished(match.grader), None)
+        if ended:
+            self.seat.played()
+
+    def _show(
+        self,
+        played: list[Episode],
+        actions: Any,
+        following: Any,
+        given: "_Given",
+        times: tuple[float, float],
+    ) -> None:
+        single = self._values.actions(actions, self._count)
+        rows, following_rows = self._values.rows(self._observed), self._values.rows(following)
+        for episode in played:
+            lane = episode.place - self._first
+            info, last = self._values.info(given.info, lane)
+            self._match.announcer.step(
+                StepEvent(
+                    episode=episode.plan.index,
+                    seed=episode.plan.seed,
+                    step=episode.steps - 1,
+                    observation=rows[lane],
+                    action=single[lane],
+                    reward=given.rewards[lane],
+                    terminated=episode.terminated,
+                    truncated=episode.truncated,
+                    info=info,
+                    predict_ms=times[0],
+                    step_ms=times[1],
+                    next_observation=following_rows[lane] if last is None else last,
+                    lane=episode.place,
+                )
+            )
+
+    def _count_step(self, episode: Episode, given: "_Given", now: float) -> None:
+        lane = episode.place - self._first
+        reward, terminated = given.rewards[lane], given.terminated[lane]
+        truncated = given.truncated[lane]
+        limits, control = self._match.limits, self._match.control
+        episode.steps += 1
+        episode.reward += reward
+        episode.terminated, episode.truncated = bool(terminated), bool(truncated)
+        if terminated:
+            return
+        ends_at = inf if limits.seconds is None else episode.started + limits.seconds
+        if episode.steps >= limits.steps or now >= ends_at:
+            episode.truncated = True
+        if control is not None and control.asked and control.take_skip(episode.place):
+            episode.truncated = True
+
+    def _require_scores(self, rewards: list[float], lanes: list[int]) -> None:
+        for lane in lanes:
+            if not isfinite(rewards[lane]):
+                error = EnvironmentException(
+                    f"step of lane {lane} gave no score: reward is {rewards[lane]}",
+                    operation="step",
+                )
+                raise EnvironmentFailed(Outcome.ENV_ERROR, error)
+
+    def _fail(self, failure: EnvironmentFailed) -> None:
+        """Charge the episodes that a failure is known to be of; have the others played again."""
+        match = self._match
+        match.check_time(failure)
+        played = list(self.playing)
+        for episode in played:
+            self._end(episode)
+        charged = self._charged(played, failure)
+        for episode in reversed(played):
+            if episode not in charged:
+                self.playing.remove(episode)
+                if charged:
+                    match.board.give_back(episode.plan)
+                else:
+                    # Not given back: nobody else may take them meanwhile, who would not know.
+                    self._suspects.appendleft(episode.plan)
+        for episode in charged:
+            match.failed(self.playing, episode, failure)
+        self._over.clear()
+        if not match.board.is_done and self.seat.recover(failure):
+            match.predictor.bind(self.seat)
+
+    def _charged(self, played: list[Episode], failure: EnvironmentFailed) -> list[Episode]:
+        if len(played) == 1 or failure.outcome is Outcome.INFRA_ERROR:
+            return played
+        said = _BLAMED.search(str(failure.error))
+        if said is None:
+            return []
+        return [episode for episode in played if episode.place - self._first == int(said[1])]
+
+    def _end(self, episode: Episode) -> None:
+        known, episode.known = episode.known, None
+        self._match.predictor.end(known)

@@ -1,0 +1,139 @@
+"""What the players of a run share: what is to be played, for whom, and under which rules."""
+
+import uuid
+from dataclasses import replace
+from math import inf
+from time import monotonic
+
+from rlcore import CallTimeout
+
+from rlmesh.runs.announcer import Announcer
+from rlmesh.runs.budget import Limits, Plan
+from rlmesh.runs.episode import Episode
+from rlmesh.runs.grading import Grader
+from rlmesh.runs.helper_thread import Until
+from rlmesh.runs.outcomes import Outcome
+from rlmesh.runs.predictor import Predictor
+from rlmesh.runs.results import EpisodeResult
+from rlmesh.runs.scoreboard import Scoreboard
+from rlmesh.runs.signals import CannotGoOn, Enough, EnvironmentFailed
+from rlmesh.runs.views import ViewControl
+
+
+class Halted(Exception):
+    """The run ends while an episode is played; a signal to its player, never raised out of it."""
+
+
+class Match:
+    """One run as its players see it.
+
+    Args:
+        board: the episodes.
+        predictor: the policy.
+        announcer: who is told.
+        grader: what success is.
+        limits: where an episode is cut off, and how long it may take in all.
+        retries: how often an episode without a score is tried again.
+        run_seconds: how long the run may take.
+        control: what somebody asks who watches.
+
+    Attributes:
+        is_bounded: whether a moment may come after which no call may go on.
+    """
+
+    def __init__(
+        self,
+        board: Scoreboard,
+        predictor: Predictor,
+        announcer: Announcer,
+        *,
+        grader: Grader,
+        limits: Limits,
+        retries: int = 0,
+        run_seconds: float | None = None,
+        control: ViewControl | None = None,
+    ) -> None:
+        self.board = board
+        self.predictor = predictor
+        self.announcer = announcer
+        self.grader = grader
+        self.limits = limits
+        self.control = control
+        self.is_bounded = run_seconds is not None or limits.timeout is not None
+        self._retries = retries
+        self._run_seconds = run_seconds
+        self._id = uuid.uuid4().hex
+        self._over_at = inf if run_seconds is None else monotonic() + run_seconds
+
+    def episode_id(self, plan: Plan) -> str:
+        """Return what an attempt at an episode is called."""
+        again = "" if plan.attempt == 1 else f"-{plan.attempt}"
+        return f"{self._id}-{plan.index}{again}"
+
+    def until_now(self) -> Until:
+        """Return until when the calls of an episode that starts now may go on."""
+        until = Until(self._over_at, "run")
+        if self.limits.timeout is not None:
+            return until.sooner(monotonic() + self.limits.timeout, "episode")
+        return until
+
+    def ended(
+        self,
+        playing: list[Episode],
+        episode: Episode,
+        result: EpisodeResult,
+        error: BaseException | None,
+    ) -> None:
+        """Take the result of an episode, which is then no longer among those that are played."""
+        playing.remove(episode)
+        self.board.record(result, error)
+        self.announcer.episode_end(result)
+
+    def failed(self, playing: list[Episode], episode: Episode, failure: EnvironmentFailed) -> None:
+        """Take the failure of an episode: it is tried again, or that is its result.
+
+        Raises:
+            Enough: it failed because the time of the run is up.
+        """
+        self.check_time(failure)
+        self.announcer.error(failure.error)
+        if episode.plan.attempt <= self._retries:
+            playing.remove(episode)
+            self.board.give_back(replace(episode.plan, attempt=episode.plan.attempt + 1))
+            return
+        result = episode.failed(failure.outcome, failure.error)
+        self.ended(playing, episode, result, failure.error)
+
+    def hung(self, playing: list[Episode], error: CallTimeout) -> None:
+        """Take it that a call beside the environment took too long, while these were played.
+
+        Raises:
+            CannotGoOn: it was the model, which is of no use any more.
+        """
+        if self.predictor.is_stuck:
+            for episode in list(playing):
+                self.ended(playing, episode, episode.failed(Outcome.TIMEOUT, error), error)
+            raise CannotGoOn(f"the model hangs: {error}", error, everywhere=True)
+
+    def check_time(self, failure: EnvironmentFailed) -> None:
+        """Do nothing where a failure is one.
+
+        Raises:
+            Enough: the time of the run is up, and that is why a call did not return.
+        """
+        if failure.outcome is Outcome.TIMEOUT and monotonic() >= self._over_at:
+            raise Enough(f"run_timeout_seconds={self._run_seconds:g} are over")
+
+    def obey(self) -> float:
+        """Do what somebody who watches has asked; return how many seconds were paused.
+
+        Raises:
+            Enough: it was the end of the run.
+        """
+        control = self.control
+        if control is None:
+            return 0.0
+        paused = control.wait()
+        if control.quit_requested:
+            raise Enough("somebody who watched ended it")
+        return paused

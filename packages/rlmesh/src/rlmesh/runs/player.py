@@ -1,0 +1,185 @@
+"""Plays episodes on one environment, one after another."""
+
+import math
+from time import perf_counter
+
+from rlcore import CallTimeout, EnvironmentException, InvalidActionError, RLMeshException
+
+from rlmesh.models.seeds import TRIAL_INDEX_OPTION
+from rlmesh.runs.budget import Plan
+from rlmesh.runs.episode import Episode
+from rlmesh.runs.hooks import StepEvent
+from rlmesh.runs.match import Halted, Match
+from rlmesh.runs.outcomes import Outcome
+from rlmesh.runs.seat import Seat
+from rlmesh.runs.signals import EnvironmentFailed, failed
+from rlmesh.runs.telemetry import Telemetry
+
+
+class Player:
+    """Takes episodes from a match and plays them on its seat.
+
+    Args:
+        match: what is played, for whom, and under which rules.
+        seat: the environment.
+        place: its number among the places of the run.
+
+    Attributes:
+        playing: the episodes that have no result yet.
+        telemetry: what was measured here.
+    """
+
+    def __init__(self, match: Match, seat: Seat, place: int) -> None:
+        self.seat = seat
+        self.playing: list[Episode] = []
+        self.telemetry = Telemetry()
+        self._match = match
+        self._place = place
+        env_metric = "rpc.total" if seat.target.is_remote else "endpoint.total"
+        series = self.telemetry.series
+        self._resets = series("env.reset", "env", env_metric).add
+        self._steps = series("env.step", "env", env_metric).add
+        self._predictions = series("model.predict", "model", "endpoint.total").add
+        self._rounds = series("runner.round", "runner", "endpoint.total").add
+
+    def play(self) -> None:
+        """Play until nothing is left.
+
+        Raises:
+            CannotGoOn: nothing can be played here any more.
+            Enough: somebody who watches ended the run, or its time is up.
+        """
+        match = self._match
+        while (plan := match.board.take()) is not None:
+            self._play(plan)
+
+    def _play(self, plan: Plan) -> None:
+        match = self._match
+        match.announcer.episode_start(plan)
+        episode = Episode(plan, self._place)
+        self.playing = [episode]
+        failure: EnvironmentFailed | None = None
+        try:
+            self._run(episode)
+        except EnvironmentFailed as error:
+            failure = error
+        except Halted:
+            return
+        except CallTimeout as error:
+            match.hung(self.playing, error)
+            raise
+        known, episode.known = episode.known, None
+        match.predictor.end(known)
+        if failure is None:
+            self.seat.played()
+            match.ended(self.playing, episode, episode.finished(match.grader), None)
+        else:
+            match.failed(self.playing, episode, failure)
+            if not match.board.is_done and self.seat.recover(failure):
+                match.predictor.bind(self.seat)
+
+    def _run(self, episode: Episode) -> None:  # noqa: C901 - one loop, without calls in between
+        match, seat, plan = self._match, self.seat, episode.plan
+        announcer, control, board = match.announcer, match.control, match.board
+        watched, ticks, place = announcer.wants_steps, announcer.ticks, self._place
+        limits = match.limits
+        most_steps = limits.steps
+        ends_at = math.inf if limits.seconds is None else episode.started + limits.seconds
+        if match.is_bounded:
+            seat.until(match.until_now())
+        observation = self._reset(plan, episode)
+        known = episode.known = match.predictor.begin(match.episode_id(plan), plan.seed)
+        announcer.reset(plan, observation, place)
+        predict, step, clock = match.predictor.predict, seat.step, perf_counter
+        add_prediction, add_step, add_round = self._predictions, self._steps, self._rounds
+        steps, reward_sum, predict_s, step_s = 0, 0.0, 0.0, 0.0
+        last = clock()
+        try:
+            while True:
+                before = clock()
+                action = predict(observation, known)
+                predicted = clock()
+                try:
+                    following, reward, terminated, truncated, info = step(action)
+                except InvalidActionError:
+                    raise
+                except RLMeshException as error:
+                    raise failed(error) from error
+                stepped = clock()
+                if not math.isfinite(reward):
+                    raise self._no_score(reward, plan, steps)
+                steps += 1
+                reward_sum += reward
+                predict_s += predicted - before
+                step_s += stepped - predicted
+                add_step((stepped - predicted) * 1000)
+                add_round((stepped - last) * 1000)
+                if known.predicted_now:
+                    add_prediction((predicted - before) * 1000)
+                last = stepped
+                if not terminated and (steps >= most_steps or stepped >= ends_at):
+                    truncated = True
+                if control is not None and control.asked:
+                    paused = match.obey()
+                    ends_at += paused
+                    last += paused
+                    if not terminated and control.take_skip(place):
+                        truncated = True
+                if watched:
+                    fresh = known.predicted_now
+                    announcer.step(
+                        StepEvent(
+                            episode=plan.index,
+                            seed=plan.seed,
+                            step=steps - 1,
+                            observation=observation,
+                            action=action,
+                            reward=reward,
+                            terminated=terminated,
+                            truncated=truncated,
+                            info=info,
+                            predict_ms=(predicted - before) * 1000 if fresh else 0.0,
+                            step_ms=(stepped - predicted) * 1000,
+                            next_observation=following,
+                            lane=place,
+                        )
+                    )
+                if ticks:
+                    announcer.tick(steps)
+                if terminated or truncated:
+                    episode.terminated, episode.truncated = terminated, truncated
+                    episode.info = info
+                    return
+                if board.halted:
+                    raise Halted
+                observation = following
+        finally:
+            episode.steps, episode.reward = steps, reward_sum
+            episode.predict_s, episode.step_s = predict_s, step_s
+
+    def _reset(self, plan: Plan, episode: Episode) -> object:
+        before = perf_counter()
+        try:
+            if self.seat.takes_trial:
+                options = {TRIAL_INDEX_OPTION: plan.trial}
+                observation, episode.info = self.seat.reset(seed=plan.seed, options=options)
+            else:
+                observation, episode.info = self.seat.reset(seed=plan.seed)
+        except RLMeshException as error:
+            raise failed(error) from error
+        self._resets((perf_counter() - before) * 1000)
+        return observation
+
+    def _no_score(self, reward: float, plan: Plan, steps: int) -> EnvironmentFailed:
+        identity = self.seat.identity
+        name = None if identity is None else identity.name
+        whose = "" if name is None else f" of {name!r}"
+        where = f"(seed {plan.seed}, step {steps + 1})"
+        error = EnvironmentException(
+            f"step{whose} {where} gave no score: reward is {reward}",
+            operation="step",
+            environment=name,
+            seed=plan.seed,
+            step=steps + 1,
+        )
+        return EnvironmentFailed(Outcome.ENV_ERROR, error)

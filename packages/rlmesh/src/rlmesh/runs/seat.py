@@ -1,0 +1,150 @@
+"""One open environment of a run, and what becomes of it when it is lost."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from rlcore import EnvironmentIdentity, Error, IdentityError, RLMeshException
+from rlcore.log import logger
+
+from rlmesh.runs.driven import takes_trial
+from rlmesh.runs.helper_thread import Until
+from rlmesh.runs.signals import CannotGoOn, EnvironmentFailed
+from rlmesh.runs.targets import Target
+from rlmesh.runs.timed import Timed
+
+log = logger("rlmesh", "runs")
+
+
+class Seat:
+    """What a player has: an environment, or a successor of it.
+
+    Args:
+        target: the environment.
+
+    Attributes:
+        target: the environment as it was opened.
+        reset: the environment's own, bounded where the calls are.
+        step: likewise.
+        takes_trial: whether it declares the reset option `trial_index`.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.takes_trial = takes_trial(target.env)
+        self._identity = target.env.identity
+        self._timed: Timed | None = None
+        self._is_bounded = False
+        self._step_seconds: float | None = None
+        self._lost_in_a_row = 0
+        self._sit_down()
+
+    @property
+    def identity(self) -> EnvironmentIdentity | None:
+        """Which environment it is, where it has a contract."""
+        return self.target.env.identity
+
+    @property
+    def action_space(self) -> object:
+        """What one environment is stepped with, as it says itself."""
+        return getattr(self.target.env, "action_space", None)
+
+    def bound(self, step_seconds: float | None) -> None:
+        """Have calls take no longer than this, and none go on after `until`.
+
+        The environment's calls are made on another thread from now on, where it has no timeouts
+        of its own.
+        """
+        self._step_seconds, self._is_bounded = step_seconds, True
+        self._sit_down()
+
+    def free(self) -> None:
+        """Let calls take as long as they like again, on the thread that makes them."""
+        timed, self._timed, self._is_bounded = self._timed, None, False
+        if timed is not None and timed.is_stuck:
+            self._timed, self._is_bounded = timed, True
+            return
+        if timed is not None:
+            timed.leave()
+        self._sit_down()
+
+    def until(self, until: Until) -> None:
+        """Let no call go on after a moment, where calls are bounded."""
+        if self._timed is not None:
+            self._timed.until = until
+
+    def played(self) -> None:
+        """Note that an episode came to its end."""
+        self._lost_in_a_row = 0
+
+    def recover(self, failure: EnvironmentFailed) -> bool:
+        """Make an environment that was lost usable again, and tell whether it is another one now.
+
+        Raises:
+            CannotGoOn: nothing can be played here any more.
+            IdentityError: another environment is served now.
+        """
+        stuck = self._timed is not None and self._timed.is_stuck
+        if not failure.was_lost and not stuck:
+            self._lost_in_a_row = 0
+            return False
+        self._lost_in_a_row += 1
+        if self.target.reopen is not None:
+            self._reopen(self.target.reopen, failure)
+            return True
+        told = _told(failure)
+        if stuck:
+            reason = f"the environment hangs, and was given and not made here: {told}"
+            raise CannotGoOn(reason, failure.error)
+        if self._lost_in_a_row > 1:
+            raise CannotGoOn(f"two episodes in a row were lost: {told}", failure.error)
+        return False
+
+    def close(self, *, close_env: bool) -> None:
+        """Release what the run opened here."""
+        self._close(self.target, close_env=close_env)
+
+    def hang_up(self) -> None:
+        """Have a call that waits for a server fail at once; from any thread."""
+        if self.target.is_remote:
+            self.target.env.close()
+
+    def _sit_down(self) -> None:
+        env = cast("Any", self.target.env)  # Any: one environment or many lanes
+        self.reset: Callable[..., Any] = env.reset
+        self.step: Callable[..., Any] = env.step
+        if self._is_bounded:
+            self._timed = Timed(self.target.env, self._step_seconds)
+            self.reset, self.step = self._timed.reset, self._timed.step
+
+    def _reopen(self, open_again: Callable[[], Target], failure: EnvironmentFailed) -> None:
+        lost = self.target
+        timed = self._timed
+        try:
+            self.target = open_again()
+        except IdentityError:
+            raise
+        except Error as error:
+            reason = f"the environment was lost ({_told(failure)}) and cannot be opened again"
+            raise CannotGoOn(f"{reason}: {error}", error) from error
+        self._sit_down()
+        try:
+            if timed is None:
+                lost.close(close_env=False)
+            else:
+                timed.close(lambda: lost.close(close_env=False))
+        except RLMeshException as error:
+            log.warning("what is left of a lost environment did not close: %s", error)
+        found = self.identity
+        if found != self._identity:
+            reason = f"the environment was {self._identity} and is now {found}"
+            raise CannotGoOn(reason, None)
+
+    def _close(self, target: Target, *, close_env: bool) -> None:
+        if self._timed is None:
+            target.close(close_env=close_env)
+        else:
+            self._timed.close(lambda: target.close(close_env=close_env))
+
+
+def _told(failure: EnvironmentFailed) -> str:
+    return f"{type(failure.error).__name__}: {failure.error}"

@@ -1,0 +1,90 @@
+"""Processes with an environment each, for runs of several workers."""
+
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from time import monotonic
+
+from rlcore import RLMeshException
+from rlcore.log import logger
+
+from rlmesh.server.env_server import EnvServer
+from rlmesh.server.options import ServeOptions
+
+log = logger("rlmesh", "runs")
+
+DRAIN_SECONDS = 0.5
+CLOSE_SECONDS = 3.0
+# Beyond what the server itself takes, before its processes are left to die with this one.
+PATIENCE_SECONDS = 10.0
+
+
+class Workers:
+    """A private server that makes an environment for each client, in a process of its own.
+
+    It listens on a unix socket in a folder that only this user can enter. The processes end with
+    it, and with this process, whatever ends that.
+
+    Args:
+        factory: what makes an environment; it is sent to the processes.
+        count: how many there are to be at once.
+
+    Raises:
+        ConfigurationError: the factory cannot be sent to another process.
+        EnvironmentException: it raised there.
+    """
+
+    def __init__(self, factory: object, count: int) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="rlmesh-run-"))
+        try:
+            self._server = EnvServer(
+                factory,
+                f"unix://{self._folder}/workers.sock",
+                options=ServeOptions(
+                    isolation="process",
+                    # One that hangs keeps its place for a moment after it was given up.
+                    max_sessions=2 * count,
+                    drain_timeout_seconds=DRAIN_SECONDS,
+                    close_timeout_seconds=CLOSE_SECONDS,
+                ),
+            )
+            self._server.start()
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+        self._failure: RLMeshException | None = None
+
+    @property
+    def address(self) -> str:
+        """Where an environment can be had."""
+        return self._server.address
+
+    def close(self) -> None:
+        """End all processes, within seconds; a Ctrl-C meanwhile is heard afterwards.
+
+        Raises:
+            KeyboardInterrupt: one came.
+            RLMeshException: an environment could not be closed in good order; it is gone.
+        """
+        ending = threading.Thread(target=self._end, name="rlmesh-run-end", daemon=True)
+        ending.start()
+        interruption: KeyboardInterrupt | None = None
+        until = monotonic() + DRAIN_SECONDS + CLOSE_SECONDS + PATIENCE_SECONDS
+        while ending.is_alive() and monotonic() < until:
+            try:
+                ending.join(until - monotonic())
+            except KeyboardInterrupt as error:
+                # What is being ended would otherwise be left half ended.
+                interruption = error
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if interruption is not None:
+            raise interruption
+        if self._failure is not None:
+            raise self._failure
+
+    def _end(self) -> None:
+        try:
+            self._server.shutdown()
+        except RLMeshException as error:
+            self._failure = error
