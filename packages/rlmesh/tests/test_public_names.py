@@ -72,6 +72,7 @@ PUBLIC = [
     "Vector",
     "View",
     "WorkflowEditionWarning",
+    "arun",
     "bootstrap_mean_interval",
     "build_info",
     "current_workflow_edition",

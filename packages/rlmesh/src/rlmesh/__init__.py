@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from rlmesh.models.seeds import ENV_RESET_OPTIONS_KEY, predict_seed, trial_index
     from rlmesh.models.sentinels import NO_ADAPTER, RANDOM_SAMPLE
     from rlmesh.params import Param, ParamSpec, Vector
+    from rlmesh.runs.arun import arun
     from rlmesh.runs.comparison import Disagreement
     from rlmesh.runs.hooks import RunContext, RunHooks, StepEvent
     from rlmesh.runs.outcomes import Outcome
@@ -143,6 +144,7 @@ __all__ = [
     "Vector",
     "View",
     "WorkflowEditionWarning",
+    "arun",
     "bootstrap_mean_interval",
     "build_info",
     "current_workflow_edition",
@@ -220,6 +222,7 @@ _HOMES = {
     "Coverage": "rlmesh.runs.results",
     "EpisodeResult": "rlmesh.runs.results",
     "RunResult": "rlmesh.runs.results",
+    "arun": "rlmesh.runs.arun",
     "run": "rlmesh.runs.run",
     "Session": "rlmesh.runs.session",
     "session": "rlmesh.runs.session",
