@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rlcore import ConfigurationError, Error
 from rlcore.printable import printable
@@ -14,10 +14,12 @@ from rlmesh.cli.look import AddParser, add_tls, add_wait, positive_seconds
 from rlmesh.cli.play import check_writable, seeds_in, unwritable
 
 if TYPE_CHECKING:
+    from rlmesh.authoring.checks import Checked
     from rlmesh.conformance import Report
 
 CONFORMS, FAILED, NOT_CHECKED = 0, 1, 2
 STDOUT = "-"
+PYTHON = "python://"
 # Beyond the patience with one call, before a call that no thread can interrupt ends the command.
 GRACE_SECONDS = 60.0
 
@@ -29,7 +31,9 @@ def add_check(add: AddParser) -> None:
         help="check whether environments keep their promises",
         description="Play an environment with seeded random actions, several times over, and judge "
         "what comes back. What fails breaks the Gymnasium interface or what the environment "
-        "declares; what is noted is legal and worth knowing.",
+        "declares; what is noted is legal and worth knowing. A class of environments "
+        "(EnvFactory) or of models (Model) is described first, and its description is checked; a "
+        "model is checked so only.",
         epilog="Exit code: 0 all conform, 1 one does not, 2 wrong usage, or one could not be "
         "reached or made. --list prints the names of the checks.",
     )
@@ -56,6 +60,7 @@ def add_check(add: AddParser) -> None:
 
 def check_command(options: argparse.Namespace) -> int:
     """Check the targets one after another, print their reports, and return the exit code."""
+    from rlmesh.authoring.checks import checks_of
     from rlmesh.conformance import CHECKS
     from rlmesh.conformance.catalogue import selected
 
@@ -64,16 +69,20 @@ def check_command(options: argparse.Namespace) -> int:
         print("\n".join(f"{name.ljust(width)}  {one.promise}" for name, one in CHECKS.items()))
         return CONFORMS
     try:
-        if not options.targets:
-            raise ConfigurationError("there is no TARGET", hint="Name an environment.")
+        _require_targets(options)
         only, skip = _names(options.only, "--only"), _names(options.skip, "--skip")
         selected(only, skip)
-        if options.json not in (None, STDOUT):
-            check_writable(Path(options.json), "--json")
     except Error as error:
         return _not_checked(error)
     codes, reports = [CONFORMS], list["Report"]()
+    checked: dict[str, Checked] = {}
     for target in options.targets:
+        description = _described(target)
+        if description is not None:
+            checked[target] = checks_of(description)
+            codes.append(_told(target, checked[target], options))
+            if description["kind"] == "model":
+                continue
         try:
             report = _check(target, options, only, skip)
         except Error as error:
@@ -84,10 +93,29 @@ def check_command(options: argparse.Namespace) -> int:
         if options.json != STDOUT:
             _print(report)
     try:
-        _write(reports, options.json)
+        _write(reports, checked, options.json)
     except OSError as error:
         codes.append(_not_checked(unwritable(Path(str(options.json)), str(error), "--json")))
     return max(codes)
+
+
+def _described(target: str) -> dict[str, Any] | None:
+    from rlmesh.cli.describe import described
+    from rlmesh.conformance.subject import is_address
+
+    named = target.strip().removeprefix(PYTHON)
+    if is_address(target.strip()) or ":" not in named or "://" in named:
+        return None
+    return described(named)
+
+
+def _told(target: str, checked: "Checked", options: argparse.Namespace) -> int:
+    from rlmesh._describe import checked_text
+
+    if options.json != STDOUT:
+        print(f"{printable(target)} as it is described")
+        print(checked_text(checked))
+    return FAILED if checked.failed else CONFORMS
 
 
 def _check(target: str, options: argparse.Namespace, only: list[str], skip: list[str]) -> "Report":
@@ -124,14 +152,26 @@ def _print(report: "Report") -> None:
     print(table(report, Look.of(sys.stdout)))
 
 
-def _write(reports: "list[Report]", where: str | None) -> None:
+def _write(reports: "list[Report]", checked: "dict[str, Checked]", where: str | None) -> None:
     if where is None:
         return
-    text = json.dumps({"reports": [report.to_dict() for report in reports]}, indent=2)
+    content: dict[str, object] = {"reports": [report.to_dict() for report in reports]}
+    if checked:
+        content["descriptions"] = [
+            {"target": target, **found.to_dict()} for target, found in checked.items()
+        ]
+    text = json.dumps(content, indent=2)
     if where == STDOUT:
         print(text)
         return
     Path(where).write_text(text + "\n", encoding="utf-8")
+
+
+def _require_targets(options: argparse.Namespace) -> None:
+    if not options.targets:
+        raise ConfigurationError("there is no TARGET", hint="Name an environment.")
+    if options.json not in (None, STDOUT):
+        check_writable(Path(options.json), "--json")
 
 
 def _names(given: list[str], option: str) -> list[str]:

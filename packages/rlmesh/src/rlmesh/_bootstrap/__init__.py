@@ -1,0 +1,1 @@
+"""What runs first in a container; see `sandbox_env`."""

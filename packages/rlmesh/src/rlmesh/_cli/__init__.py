@@ -1,0 +1,1 @@
+"""Commands behind other programs; see `rlmesh.cli` for those of people."""
