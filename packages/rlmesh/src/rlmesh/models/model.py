@@ -224,7 +224,8 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
             self._wrapped = _corners_of(policy)
             self._episode_end_hook = _method(policy, "reset")
             self._close_hook = _method(policy, "close")
-            self.native_chunk = getattr(policy, "native_chunk", None) or self.native_chunk
+            length = getattr(policy, "native_chunk", None)
+            self.native_chunk = self.native_chunk if length is None else length
             self.name = self.name or _name_of(policy)
         found: object = self.spec if spec is None else spec
         if found is None:
