@@ -97,8 +97,8 @@ class RemoteModel:
 
         Args:
             execution_horizon: how many actions of each predicted chunk are used.
-            prefetch_lead: ask for the next chunk while at most so many actions of this one are
-                left, without waiting for it.
+            prefetch_lead: ask for the next chunk as soon as at most so many actions of this one
+                are left, without waiting for it.
             instruction: what to do, instead of what the environment says.
 
         Raises:

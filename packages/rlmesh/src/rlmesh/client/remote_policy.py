@@ -42,7 +42,7 @@ class RemotePolicy:
         link: the connection, which is the policy's own.
         framework: whose values actions become.
         horizon: how many actions are wanted of each answer.
-        lead: ask for the next ones while at most so many are left, without waiting.
+        lead: ask for the next ones as soon as at most so many are left, without waiting.
         instruction: what to do, instead of what the environment says.
     """
 
@@ -61,7 +61,7 @@ class RemotePolicy:
         self.digest = link.answering.digest
         self.last_timing: Timing | None = None
         self._horizon = horizon
-        self._lead = lead
+        self._lead = lead if horizon > 1 else 0
         self._instruction = instruction
         self._codecs: ModelCodecs | None = None
         self._lane: ModelLane | None = None
@@ -142,7 +142,8 @@ class RemotePolicy:
             Error: as `predict`.
         """
         codecs, lanes = self._bound(), len(episodes)
-        if all(len(episode.queue) > self._lead for episode in episodes):
+        enough = self._lead + 2 if self._lead else 1
+        if all(len(episode.queue) >= enough for episode in episodes):
             return codecs.join_actions(self._next([None] * lanes, episodes))
         plain = self._horizon == 1 and not self._sent and not any(one.queue for one in episodes)
         if not plain or not self._keeps_rows_apart:
@@ -211,24 +212,26 @@ class RemotePolicy:
     def _next(
         self, observations: Sequence[object], episodes: Sequence[RemoteEpisode]
     ) -> list[object]:
-        """Return the next action of each episode, asking where none is left, or few are."""
+        """Return the next action of each episode; ask where none is left, and where few will be."""
         empty = [at for at, one in enumerate(episodes) if not one.queue and not one.coming]
-        low = [
-            at
-            for at, one in enumerate(episodes)
-            if one.queue and len(one.queue) <= self._lead and not one.coming
-        ]
         for episode in episodes:
             episode.predicted_now = not episode.queue
-        for wanting in (empty, low if self._horizon > 1 else []):
-            if wanting:
-                asking = [episodes[at] for at in wanting]
-                self._ask([observations[at] for at in wanting], asking)
+        if empty:
+            self._ask([observations[at] for at in empty], [episodes[at] for at in empty])
         for episode in episodes:
             while not episode.queue:
                 episode.raise_error()
                 self._take_next()
-        return [episode.queue.popleft() for episode in episodes]
+        actions = [episode.queue.popleft() for episode in episodes]
+        if self._lead:
+            low = [
+                at
+                for at, one in enumerate(episodes)
+                if not one.coming and len(one.queue) <= self._lead
+            ]
+            if low:
+                self._ask([observations[at] for at in low], [episodes[at] for at in low])
+        return actions
 
     def _ask(self, observations: Sequence[object], episodes: Sequence[RemoteEpisode]) -> None:
         codecs, lane = self._ready(episodes)
