@@ -286,6 +286,7 @@ class LanePlayer:
                     step_ms=times[1],
                     next_observation=following_rows[lane] if last is None else last,
                     lane=episode.place,
+                    cut=episode.truncated and not given.truncated[lane],
                 )
             )
 

@@ -93,6 +93,7 @@ class Player:
         predict, step, clock = match.predictor.predict, seat.step, perf_counter
         add_prediction, add_step, add_round = self._predictions, self._steps, self._rounds
         steps, reward_sum, predict_s, step_s = 0, 0.0, 0.0, 0.0
+        cut = False
         last = clock()
         try:
             while True:
@@ -118,12 +119,14 @@ class Player:
                     add_prediction((predicted - before) * 1000)
                 last = stepped
                 if not terminated and (steps >= most_steps or stepped >= ends_at):
+                    cut = not truncated
                     truncated = True
                 if control is not None and control.asked:
                     paused = match.obey()
                     ends_at += paused
                     last += paused
                     if not terminated and control.take_skip(place):
+                        cut = cut or not truncated
                         truncated = True
                 if watched:
                     fresh = known.predicted_now
@@ -142,6 +145,7 @@ class Player:
                             step_ms=(stepped - predicted) * 1000,
                             next_observation=following,
                             lane=place,
+                            cut=cut,
                         )
                     )
                 if ticks:
