@@ -1,4 +1,4 @@
-"""Serve an environment from the command line: `python -m rlmesh.serve CartPole-v1`."""
+"""Serve an environment or a model from the command line: `python -m rlmesh.serve CartPole-v1`."""
 
 from __future__ import annotations
 
@@ -8,32 +8,53 @@ import sys
 import threading
 from collections.abc import Sequence
 from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from rlcore import ConfigurationError, Error
 from rlcore.command_line import Misuse
 from rlcore.environ import snapshot
+from rlcore.log import logger
 
+from rlmesh import _began
 from rlmesh.server.command import PROGRAM, TLS_NAMES, Command, make_parser, read_command
 from rlmesh.server.env_server import EnvServer
-from rlmesh.server.environments import make_env
+from rlmesh.server.factories import declared
+from rlmesh.server.lifetime import Lifetime
 from rlmesh.server.protection import tls_from_texts
-from rlmesh.server.sources import load_factory, look_here
+from rlmesh.server.sources import (
+    FILES,
+    GYM,
+    Factory,
+    given_factory,
+    load_factory,
+    look_here,
+    shared_or_not,
+)
+from rlmesh.server.startup import STARTUP
 from rlmesh.server.vector_sources import many_of
 from rlmesh.transport.addresses import LOOPBACK, TcpAddress, parse_bind
 from rlmesh.transport.tls import ServerTls
 
+if TYPE_CHECKING:
+    from rlmesh.models.model import Model
+
 PARENT_GLANCE_SECONDS = 0.5
 SIGNAL_GLANCE_SECONDS = 0.1
+log = logger("rlmesh", "server")
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None, *, prog: str = PROGRAM) -> int:
     """Serve until SIGTERM or Ctrl-C and return the exit code.
 
-    0 after SIGTERM, 130 after Ctrl-C, 1 when it cannot serve, 2 when the command line is wrong.
+    0 after SIGTERM, 130 after Ctrl-C (0 where it is a model), 1 when it cannot serve, 2 when the
+    command line is wrong.
     """
     parser = make_parser(prog)
     arguments = parser.parse_args(argv)
+    STARTUP.begin()
+    STARTUP.mark("process", _began.AT)
+    STARTUP.mark("imports")
     look_here()
     try:
         command = read_command(arguments, snapshot())
@@ -46,8 +67,18 @@ def main(argv: Sequence[str] | None = None, *, prog: str = PROGRAM) -> int:
         return FAILED
 
 
+def startup_marks() -> dict[str, str]:
+    """Return how far the start of this process's serve command has come.
+
+    The keys are `rlmesh.startup.<phase>_ms` for the phases `process` (Python runs), `imports`,
+    `env` or `model`, and `listen` that have passed; the values are milliseconds since the process began.
+    Clients are told them at their handshakes. Empty where no such command runs.
+    """
+    return STARTUP.marks()
+
+
 def serve_env(
-    source: str,
+    source: object,
     address: str | None = None,
     /,
     *,
@@ -56,12 +87,14 @@ def serve_env(
     vectorization_mode: str | None = None,
     framework: str | None = None,
     device: object = None,
+    workflow_edition: str | None = None,
     **make_kwargs: object,
 ) -> None:
-    """Serve the environment that a source names until Ctrl-C.
+    """Serve the environments that a source makes until Ctrl-C.
 
     Args:
-        source: a gymnasium id or `module:attribute`; see `rlmesh.server.sources`.
+        source: a gymnasium id or `module:attribute` (see `rlmesh.server.sources`), an `EnvFactory`
+            as class or instance, or any other function or class that makes environments.
         address: where; by default a free port on the loopback interface.
         shared: whether all clients use one environment, one after another.
         num_envs: how many environments each client gets, as lanes; see `EnvServer`.
@@ -69,35 +102,116 @@ def serve_env(
             `async`, a script has to call this under `if __name__ == "__main__":`.
         framework: whose arrays actions arrive as; see `EnvServer`.
         device: where they are put.
+        workflow_edition: the edition the environment was written for.
         **make_kwargs: what each environment is made with.
 
     Raises:
         Error: it cannot be served.
     """
-    factory = load_factory(source, make_kwargs, many_of(num_envs, vectorization_mode))
-    source_of_envs = make_env(factory) if shared else factory
-    EnvServer(source_of_envs, address, framework=framework, device=device).serve()
+    many = many_of(num_envs, vectorization_mode)
+    factory: Factory
+    if isinstance(source, str):
+        factory = load_factory(source, make_kwargs, many)
+    else:
+        factory = given_factory(source, make_kwargs, many)
+    with shared_or_not(factory, shared=shared) as source_of_envs:
+        EnvServer(
+            source_of_envs,
+            address,
+            framework=framework or declared(factory, "framework"),
+            device=device,
+            workflow_edition=workflow_edition,
+        ).serve()
 
 
 def serve(command: Command) -> int:
     """Serve and return the exit code.
 
     Raises:
+        Misuse: options that are about environments are given beside a model.
         Error: it cannot be served.
     """
+    if command.kind != "env" and not _is_surely_an_id(command.source):
+        # Few of those who serve environments need what loads models.
+        from rlmesh.models.sources import model_behind
+
+        model = model_behind(command.source, command.kwargs, insist=command.kind == "model")
+        if model is not None:
+            STARTUP.mark("model")
+            return _serve_model(command, model)
     factory = load_factory(command.source, command.kwargs, command.many)
+    with shared_or_not(factory, shared=command.shared) as source:
+        return _serve(command, source, command.framework or declared(factory, "framework"))
+
+
+def _serve(command: Command, source: object, framework: str | None) -> int:
     server = EnvServer(
-        make_env(factory) if command.shared else factory,
+        source,
         command.address,
         options=command.options,
-        framework=command.framework,
+        framework=framework,
         device=command.device,
         token=command.token,
         token_key=command.token_key,
         tls=_tls(command),
         allow_insecure=command.allow_insecure,
         metrics_port=command.metrics_port,
+        peer_extra=(marks := dict[str, str]()),
     )
+    STARTUP.mark("listen")
+    marks.update(STARTUP.marks())
+    return _serve_until_told(command, server, server.env_contract.id)
+
+
+def _serve_model(command: Command, model: Model[Any, Any]) -> int:  # Any: whatever it is for
+    from rlmesh.server.model_server import ModelServer
+
+    try:
+        if command.env_only:
+            raise Misuse(
+                f"{', '.join(command.env_only)}: given beside the model {command.source!r}",
+                hint="They are for environments; leave them out.",
+            )
+        server = ModelServer(
+            model,
+            command.address,
+            options=command.options,
+            token=command.token,
+            token_key=command.token_key,
+            tls=_tls(command),
+            allow_insecure=command.allow_insecure,
+            peer_extra=(about := _description(model)),
+        )
+    except BaseException:
+        model.close()
+        raise
+    STARTUP.mark("listen")
+    about.update(STARTUP.marks())
+    if model.spec is None:
+        sys.stderr.write(
+            f"note: the model {model.name} has no spec: observations and actions are used as "
+            "they are\n"
+        )
+    _serve_until_told(command, server, f"model {model.name}")
+    return 0
+
+
+def _description(model: Model[Any, Any]) -> dict[str, str]:  # Any: as above
+    from rlmesh._describe import describe_json
+    from rlmesh.authoring.keys import DESCRIBE_METADATA_KEY
+
+    try:
+        return {DESCRIBE_METADATA_KEY: describe_json(type(model), kind="model")}
+    except Error as error:
+        log.warning("the model %s cannot be described to clients: %s", model.name, error)
+        return {}
+
+
+def _is_surely_an_id(source: str) -> bool:
+    return source.startswith(GYM) or (":" not in source and not source.lower().endswith(FILES))
+
+
+def _serve_until_told(command: Command, server: Lifetime, name: str) -> int:
     stop = threading.Event()
     received: list[int] = []
 
@@ -111,13 +225,14 @@ def serve(command: Command) -> int:
         threading.Thread(target=_watch_parent, args=(os.getppid(), stop), daemon=True).start()
     server.start()
     threading.Thread(target=_follow, args=(server, stop), daemon=True).start()
-    sys.stdout.write(f"serving {server.env_contract.id} at {server.address}\n")
+    sys.stdout.write(f"serving {name} at {server.address}\n")
     sys.stdout.flush()
     if server.tls_fingerprint is not None:
         sys.stdout.write(f"tls fingerprint {server.tls_fingerprint}\n")
         sys.stdout.flush()
-    if server.metrics_address is not None:
-        sys.stdout.write(f"metrics at {server.metrics_address}\n")
+    metrics = getattr(server, "metrics_address", None)
+    if metrics is not None:
+        sys.stdout.write(f"metrics at {metrics}\n")
         sys.stdout.flush()
     if command.ready_fd is not None:
         _announce(command.ready_fd, server.address, server.tls_fingerprint)
@@ -158,7 +273,7 @@ def _watch_parent(parent: int, stop: threading.Event) -> None:
             stop.set()
 
 
-def _follow(server: EnvServer, stop: threading.Event) -> None:
+def _follow(server: Lifetime, stop: threading.Event) -> None:
     # It may stop by itself: a client's request, or the idle timeout.
     server.wait()
     stop.set()

@@ -18,6 +18,7 @@ from rlmesh.server.option_checks import require_port
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.protection import TlsOption, access_for, require_protection, tls_for
 from rlmesh.server.service import EnvService
+from rlmesh.server.startup import STARTUP
 from rlmesh.server.vector_sources import many_of, several
 from rlmesh.specs import EnvContract
 from rlmesh.transport.addresses import Address, parse_bind
@@ -149,6 +150,7 @@ class EnvServer(Lifetime):
                 files,
             )
         about = told(env, self._environments.contract)
+        STARTUP.mark("env")
         self._service = EnvService(
             self._environments,
             options=self._options,
@@ -186,11 +188,6 @@ class EnvServer(Lifetime):
     def address(self) -> str:
         """Where clients dial, with the port that was taken."""
         return str(self._address)
-
-    @property
-    def tls_fingerprint(self) -> str | None:
-        """What clients pin (`tls=`), or None without TLS."""
-        return None if self._tls is None else self._tls.fingerprint
 
     @property
     def metrics_address(self) -> str | None:
