@@ -80,7 +80,7 @@ def from_tagged(data: object) -> Any:  # Any: whatever was written
     """
     try:
         return _read(data)
-    except (KeyError, TypeError, ValueError, binascii.Error, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, binascii.Error, RecursionError) as error:
         if isinstance(error, BundleError):
             raise
         raise BundleError(f"not a recorded value: {error}") from error
