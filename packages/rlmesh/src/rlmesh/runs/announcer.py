@@ -1,7 +1,7 @@
 """Who is told of a run: hooks, callbacks, progress, the viewer and the journal."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from rlmesh.runs.budget import Plan
@@ -49,6 +49,10 @@ class Announcer:
     def expect_threads(self) -> None:
         """Prepare for several players at once; a hook may call back into the run."""
         self._turn = threading.RLock()
+
+    def resumed(self, finished: Iterable[EpisodeResult]) -> None:
+        """Count the episodes of an earlier sitting; nobody is told of them again."""
+        self._tracker.resume(finished)
 
     def run_start(self, context: RunContext) -> None:
         """Tell that the environments are open."""

@@ -131,6 +131,7 @@ class Evaluation:
             )
             if self._cancelled:
                 board.halt()
+            announcer.resumed(finished.values())
             announcer.run_start(self)
             self._gather(board, announcer)
             self._play_all(board)
