@@ -77,6 +77,7 @@ class Host:
         self._service = service
         self._health = Health()
         self._limit = message_limit
+        self._started = False
         self._stopping = False
         self._joined: set[grpc.ServicerContext] = set()
         self._server = grpc_server(
@@ -112,6 +113,7 @@ class Host:
 
     def start(self) -> None:
         """Begin to answer."""
+        self._started = True
         self._server.start()
         if self._lanes is not None:
             self._lanes.start()
@@ -134,6 +136,9 @@ class Host:
             context.cancel()
         if self._lanes is not None:
             self._lanes.stop()
+        if not self._started:
+            # gRPC gives back the port of a server only that has run.
+            self._server.start()
         self._server.stop(PARTING_SECONDS)
         self._binding.release()
 

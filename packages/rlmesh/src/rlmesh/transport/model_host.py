@@ -82,6 +82,7 @@ class ModelHost:
         self._health = Health(MODEL_SERVICE)
         self._limit = max_sessions
         self._places = threading.Semaphore(max_sessions)
+        self._started = False
         self._stopping = False
         self._outboxes: set[Outbox] = set()
         self._server = grpc_server(
@@ -98,6 +99,7 @@ class ModelHost:
 
     def start(self) -> None:
         """Begin to answer."""
+        self._started = True
         self._server.start()
 
     def refuse_new_calls(self) -> None:
@@ -110,6 +112,9 @@ class ModelHost:
         self.refuse_new_calls()
         for outbox in tuple(self._outboxes):
             outbox.put(Stop(grpc.StatusCode.UNAVAILABLE, SHUTTING_DOWN))
+        if not self._started:
+            # gRPC gives back the port of a server only that has run.
+            self._server.start()
         self._server.stop(PARTING_SECONDS)
         self._binding.release()
 
