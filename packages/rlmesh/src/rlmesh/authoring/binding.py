@@ -28,7 +28,7 @@ def params_described(
         "signature_tier": [
             {
                 "name": name,
-                "type": _annotation(keyword.annotation),
+                "type": _annotated(keyword),
                 "default": None if keyword.required else jsonable(keyword.default),
                 "required": keyword.required,
             }
@@ -109,9 +109,12 @@ def _described(param: Param, keyword: Keyword | None) -> dict[str, Any]:
     return found
 
 
-def _annotation(annotation: object) -> str:
+def _annotated(keyword: Keyword) -> str:
+    annotation = keyword.annotation
     if annotation is inspect.Parameter.empty:
-        return "str"
+        # As the published description has it: a scalar default says what it is, others do not.
+        scalar = isinstance(keyword.default, bool | int | float)
+        return type(keyword.default).__name__ if scalar else "str"
     if isinstance(annotation, str):
         return annotation
     if isinstance(annotation, type) and not hasattr(annotation, "__origin__"):
