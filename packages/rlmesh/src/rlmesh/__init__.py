@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from rlmesh.models.sentinels import NO_ADAPTER, RANDOM_SAMPLE
     from rlmesh.params import Param, ParamSpec, Vector
     from rlmesh.runs.arun import arun
+    from rlmesh.runs.compare import Comparison, Verdict, compare
     from rlmesh.runs.comparison import Disagreement
     from rlmesh.runs.hooks import RunContext, RunHooks, StepEvent
     from rlmesh.runs.outcomes import Outcome
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     from rlmesh.runs.run import run
     from rlmesh.runs.session import Session, session
     from rlmesh.runs.statistics import Interval, bootstrap_mean_interval, wilson_interval
+    from rlmesh.runs.summary import Summary
+    from rlmesh.runs.telemetry import TelemetryRow
     from rlmesh.server.env_server import EnvServer
     from rlmesh.server.model_server import ModelServer
     from rlmesh.server.options import ServeOptions
@@ -89,6 +92,7 @@ __all__ = [
     "BundleError",
     "CallTimeout",
     "ClientTls",
+    "Comparison",
     "ConfigurationError",
     "Coverage",
     "Disagreement",
@@ -136,17 +140,21 @@ __all__ = [
     "SessionBusy",
     "SessionClosed",
     "StepEvent",
+    "Summary",
+    "TelemetryRow",
     "Tensor",
     "TlsError",
     "TransportError",
     "UnsupportedError",
     "Variant",
     "Vector",
+    "Verdict",
     "View",
     "WorkflowEditionWarning",
     "arun",
     "bootstrap_mean_interval",
     "build_info",
+    "compare",
     "current_workflow_edition",
     "describe",
     "describe_json",
@@ -213,6 +221,9 @@ _HOMES = {
     "Param": "rlmesh.params",
     "ParamSpec": "rlmesh.params",
     "Vector": "rlmesh.params",
+    "Comparison": "rlmesh.runs.compare",
+    "Verdict": "rlmesh.runs.compare",
+    "compare": "rlmesh.runs.compare",
     "Disagreement": "rlmesh.runs.comparison",
     "RunContext": "rlmesh.runs.hooks",
     "RunHooks": "rlmesh.runs.hooks",
@@ -229,6 +240,8 @@ _HOMES = {
     "Interval": "rlmesh.runs.statistics",
     "bootstrap_mean_interval": "rlmesh.runs.statistics",
     "wilson_interval": "rlmesh.runs.statistics",
+    "Summary": "rlmesh.runs.summary",
+    "TelemetryRow": "rlmesh.runs.telemetry",
     "EnvServer": "rlmesh.server.env_server",
     "ModelServer": "rlmesh.server.model_server",
     "ServeOptions": "rlmesh.server.options",
