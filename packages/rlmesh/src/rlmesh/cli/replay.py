@@ -13,7 +13,7 @@ from rlmesh.cli.look import AddParser
 from rlmesh.cli.play import seeds_in
 
 if TYPE_CHECKING:
-    from rlmesh.recorder.replay import Replayed, ReplayReport
+    from rlmesh.recorder.replaying import Replayed, ReplayReport
 
 
 def add_replay(add: AddParser) -> None:

@@ -1,8 +1,8 @@
 """Recordings of runs: bundles, trajectories, videos, reports and replay."""
 
 from rlmesh.recorder.export import BundleInTheWay
-from rlmesh.recorder.load import load
-from rlmesh.recorder.merge import merge
+from rlmesh.recorder.loading import load
+from rlmesh.recorder.merging import merge
 from rlmesh.recorder.recorder import Recorder
 from rlmesh.recorder.records import (
     SCHEMA,
@@ -12,7 +12,7 @@ from rlmesh.recorder.records import (
     TrajectoryRef,
     WorkloadRecord,
 )
-from rlmesh.recorder.replay import Difference, Replayed, ReplayReport, replay
+from rlmesh.recorder.replaying import Difference, Replayed, ReplayReport, replay
 from rlmesh.recorder.report import html_report, write_report
 from rlmesh.recorder.trajectory import Trajectory
 

@@ -15,7 +15,7 @@ from typing import IO, Any, Final, Protocol, Self
 
 from rlcore import ConfigurationError, RecordingError
 
-from rlmesh.recorder.load import DETAILS, DETAILS_SCHEMA, RESULT
+from rlmesh.recorder.loading import DETAILS, DETAILS_SCHEMA, RESULT
 from rlmesh.recorder.manifest import MANIFEST, MANIFEST_SCHEMA
 from rlmesh.recorder.records import ResultSet
 

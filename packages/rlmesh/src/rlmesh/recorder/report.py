@@ -17,7 +17,7 @@ from rlcore import RecordingError
 
 from rlmesh.recorder.charts import MOST_POINTS, interval_bar, returns_plot, ticks, window_of
 from rlmesh.recorder.files import FolderFiles
-from rlmesh.recorder.load import load
+from rlmesh.recorder.loading import load
 from rlmesh.recorder.records import ResultSet
 from rlmesh.recorder.report_episodes import episode_table, videos
 from rlmesh.recorder.report_facts import Facts, facts_of, text

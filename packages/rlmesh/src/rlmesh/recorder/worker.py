@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from threading import Condition, Thread
 
-Job = Callable[[], None]
+Job = Callable[[], object]
 
 
 class Worker:

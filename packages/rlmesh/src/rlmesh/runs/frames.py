@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from rlmesh.runs.local_env import LocalEnv
+from rlmesh.runs.local_lanes import LocalLanes
 from rlmesh.runs.pictures import Picture, PictureForm, picture, picture_form, tiled
 from rlmesh.spaces import Dict, Space, Tuple
 from rlmesh.specs import EnvContract
@@ -51,7 +52,7 @@ def frame_sources_of(
         contract: its contract; without one there are no observations to look at.
         num_envs: how many lanes there are, by default as the contract or the environment says.
     """
-    stepped = env.env if isinstance(env, LocalEnv) else env
+    stepped = env.env if isinstance(env, LocalEnv | LocalLanes) else env
     lanes = num_envs if num_envs is not None else _lanes(stepped, contract)
     images = [] if contract is None else list(_images(contract.observation_space))
     mode: object = getattr(stepped, "render_mode", None)

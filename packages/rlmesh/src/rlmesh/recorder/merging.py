@@ -10,7 +10,7 @@ from typing import IO
 from rlcore import BundleError, ConfigurationError
 
 from rlmesh.recorder.files import Files, inside
-from rlmesh.recorder.load import load
+from rlmesh.recorder.loading import load
 from rlmesh.recorder.naming import safe_name
 from rlmesh.recorder.records import EpisodeRecord, ResultSet, WorkloadRecord
 

@@ -13,7 +13,7 @@ from rlcore import ConfigurationError, EnvironmentException, IdentityError
 from rlmesh.models.seeds import TRIAL_INDEX_OPTION
 from rlmesh.recorder.differing import Gap, gap
 from rlmesh.recorder.digests import digest_of
-from rlmesh.recorder.load import load
+from rlmesh.recorder.loading import load
 from rlmesh.recorder.records import EpisodeRecord, ResultSet, WorkloadRecord
 from rlmesh.recorder.trajectory import Trajectory
 from rlmesh.runs.driven import Driven, takes_trial
