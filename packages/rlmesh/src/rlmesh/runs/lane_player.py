@@ -224,9 +224,7 @@ class LanePlayer:
         self._steps((stepped - predicted) * 1000)
         if any(one.predicted_now for one in known):
             self._predictions((predicted - before) * 1000)
-        paused = match.obey() if match.control is not None and match.control.asked else 0.0
         for episode in played:
-            episode.started += paused
             episode.predict_s += predicted - before
             episode.step_s += stepped - predicted
             self._count_step(episode, given, stepped)
@@ -239,6 +237,11 @@ class LanePlayer:
         self._over |= {lane for lane in range(self._count) if given.ends(lane)}
         self._finish([one for one in played if one.terminated or one.truncated], given)
         self._rounds((perf_counter() - before) * 1000)
+        if match.control is not None and match.control.asked:
+            # After the step was told, so that who watches sees where the run stands.
+            paused = match.obey()
+            for episode in self.playing:
+                episode.started += paused
         if match.board.halted:
             raise Halted
 

@@ -134,6 +134,15 @@ class Match:
         if control is None:
             return 0.0
         paused = control.wait()
-        if control.quit_requested:
-            raise Enough("somebody who watched ended it")
+        self.check_wishes()
         return paused
+
+    def check_wishes(self) -> None:
+        """Do nothing unless somebody who watches has asked for the end, and something is left.
+
+        Raises:
+            Enough: that is so.
+        """
+        control = self.control
+        if control is not None and control.quit_requested and not self.board.is_done:
+            raise Enough("somebody who watched ended it")

@@ -52,6 +52,7 @@ class Player:
         match = self._match
         while (plan := match.board.take()) is not None:
             self._play(plan)
+            match.check_wishes()
 
     def _play(self, plan: Plan) -> None:
         match = self._match
@@ -121,13 +122,10 @@ class Player:
                 if not terminated and (steps >= most_steps or stepped >= ends_at):
                     cut = not truncated
                     truncated = True
-                if control is not None and control.asked:
-                    paused = match.obey()
-                    ends_at += paused
-                    last += paused
-                    if not terminated and control.take_skip(place):
-                        cut = cut or not truncated
-                        truncated = True
+                skips = control is not None and control.asked and control.take_skip(place)
+                if skips and not terminated:
+                    cut = cut or not truncated
+                    truncated = True
                 if watched:
                     fresh = known.predicted_now
                     announcer.step(
@@ -150,6 +148,11 @@ class Player:
                     )
                 if ticks:
                     announcer.tick(steps)
+                if control is not None and control.asked:
+                    # After the step was told, so that who watches sees where the run stands.
+                    paused = control.wait() if terminated or truncated else match.obey()
+                    ends_at += paused
+                    last += paused
                 if terminated or truncated:
                     episode.terminated, episode.truncated = terminated, truncated
                     episode.info = info

@@ -267,15 +267,16 @@ class Session:
 
     def _shown(self, view: ViewHooks, action: Any, step: Step, took: float) -> Step:
         observation, reward, terminated, truncated, info = step
+        event = self._events.of((action, step), took)
+        view.on_step(event)
         control = view.control
         if control.asked:
+            # After the step was told, so that who watches sees where the session stands.
             control.wait()
-            truncated = truncated or control.take_skip() or control.quit_requested
-        events = self._events
-        event = events.of((action, (observation, reward, terminated, truncated, info)), took)
-        view.on_step(event)
+            if not terminated and (control.take_skip() or control.quit_requested):
+                truncated = True
         if terminated or truncated:
-            view.on_episode_end(events.result(event))
+            view.on_episode_end(self._events.result(event, truncated=truncated))
         return observation, reward, terminated, truncated, info
 
     def _end_episode(self) -> None:
@@ -322,13 +323,13 @@ class _Events:
             next_observation=following,
         )
 
-    def result(self, last: StepEvent) -> EpisodeResult:
-        """Return the record of the episode that a step ended."""
+    def result(self, last: StepEvent, *, truncated: bool) -> EpisodeResult:
+        """Return the record of the episode that a step, or who watched, ended."""
         return EpisodeResult(
             index=last.episode,
             seed=self._seed,
             steps=self._steps,
             reward=self._reward,
             terminated=last.terminated,
-            truncated=last.truncated,
+            truncated=truncated,
         )
