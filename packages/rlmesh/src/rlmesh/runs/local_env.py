@@ -11,10 +11,12 @@ from rlcore import (
     InvalidValueError,
 )
 
+from rlmesh.authoring.marks import framework_of
 from rlmesh.codec import NUMPY, compile_codec
 from rlmesh.protocol.outcome import checked_outcome, checked_reset
 from rlmesh.runs.driven import Step
 from rlmesh.runs.failing import Failing
+from rlmesh.server.framework import action_backend
 from rlmesh.spaces import from_gymnasium_space
 from rlmesh.specs import contract_of
 
@@ -84,8 +86,11 @@ class LocalEnv(Failing):
     def _describe(self) -> None:
         try:
             contract = contract_of(self.env)
+            # Whose arrays it takes, where the factory that made it said so.
             codec = compile_codec(
-                from_gymnasium_space(self.action_space), backend=NUMPY, strict_nan=True
+                from_gymnasium_space(self.action_space),
+                backend=action_backend(framework_of(self.env), None),
+                strict_nan=True,
             )
             seen = compile_codec(contract.observation_space, backend=NUMPY)
         except (Error, TypeError, ValueError, AttributeError) as error:

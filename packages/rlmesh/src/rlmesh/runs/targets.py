@@ -163,7 +163,7 @@ class _Opening:
         elif isinstance(env, str):
             from rlmesh.server.sources import load_factory
 
-            self._make(load_factory(env), workers)
+            self._prepare(load_factory(env), workers)
         elif is_stepped(env):
             if workers is not None and workers > 1:
                 raise ConfigurationError(
@@ -205,18 +205,18 @@ class _Opening:
             self.open(env, None)
 
     def _prepare(self, env: object, workers: int | None) -> None:
-        # A class of factories makes nothing itself.
-        factory = cast("Callable[[], object]", env)() if isinstance(env, type) else env
-        close = getattr(factory, "close", None)
-        if callable(close):
-            self._targets.finally_close(close)
-        prepare = getattr(factory, "prepare", None)
-        if callable(prepare):
-            _told(prepare, "preparing")
-        if workers is None:
-            self._make(cast("Any", factory).make, None)
-        else:
+        from rlmesh.server.factories import begin, end, usable
+
+        # A class of factories makes nothing itself; an EnvFactory is bound to its parameters.
+        factory: Any = usable(env)
+        if workers is not None:
+            # Each process prepares, and closes, one of its own.
             self._start(factory, workers)
+            return
+        begin(factory)
+        self._targets.finally_close(lambda: end(factory))
+        make = getattr(factory, "make", None)
+        self._make(make if callable(make) else factory, None)
 
     def _make(self, factory: Callable[[], object], workers: int | None) -> None:
         if workers is None:
