@@ -88,7 +88,7 @@ class Unpaired(NamedTuple):
     failed_second: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """The second of two runs against the first, the baseline.
 
@@ -166,6 +166,9 @@ class Comparison:
             "unpaired": self.unpaired._asdict(),
             "caveats": list(self.caveats),
         }
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {self.headline}>"
 
     def __str__(self) -> str:
         return f"{self.headline}\n{listed(self.facts())}"

@@ -98,7 +98,7 @@ class GroupSummary:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Summary:
     """A whole run, its tasks, how long things took, and where it comes from.
 
@@ -163,6 +163,9 @@ class Summary:
             "note": "; ".join(self.advisories),
         }
         return {name: text for name, text in facts.items() if text}
+
+    def __repr__(self) -> str:
+        return f"<Summary: {self.coverage}>"
 
     def __str__(self) -> str:
         parts = [listed(self.facts())]
