@@ -51,7 +51,7 @@ def browser_page() -> Iterator[Page]:
         browser = playwright.chromium.launch(
             executable_path=found.stdout.strip(), args=["--no-sandbox", "--disable-dev-shm-usage"]
         )
-        page = browser.new_page(viewport={"width": 1280, "height": 860})
+        page = browser.new_context(viewport={"width": 1280, "height": 860}).new_page()
         page.set_default_timeout(15_000)
         page.on("console", heard)
         page.on("pageerror", raised)

@@ -163,7 +163,7 @@ class TerminalScreen:
         hud = self._screen.hud.to_dict()
         control = self._screen.control
         of = f" of {hud['episodes']}" if hud["episodes"] else ""
-        mood = "ending" if control.quit_requested else "paused" if control.paused else ""
+        mood = "ending   " if control.quit_requested else "paused   " if control.paused else ""
         reward = "-" if hud["reward"] is None else f"{hud['reward']:.2f}"
         seed = "" if hud["seed"] < 0 else f"   seed {hud['seed']}"
         rate = hud["success_rate"]
@@ -172,13 +172,13 @@ class TerminalScreen:
         source = ""
         if len(labels) > 1:
             selected = self._screen.selected
-            source = f"   arrows: {labels[selected]} ({selected + 1} of {len(labels)})"
+            source = f"arrows: {labels[selected]} ({selected + 1} of {len(labels)})   "
         told = (
             f"episode {hud['episode'] + 1}{of}   step {hud['step']}   return {reward}{seed}"
             f"{success}   {hud['outcome']}",
-            f"model {hud['model_ms']:.2f} ms   env {hud['env_ms']:.2f} ms   "
+            f"{mood}model {hud['model_ms']:.2f} ms   env {hud['env_ms']:.2f} ms   "
             f"{hud['sps']:.0f} steps/s   {hud['fps']:.0f} frames/s   "
-            f"{hud['elapsed_s']:.0f} s   {mood}",
-            _KEYS + source,
+            f"{hud['elapsed_s']:.0f} s",
+            source + _KEYS,
         )
         return [printable(line).rstrip()[:columns] for line in told]
