@@ -92,7 +92,7 @@ def test_a_model_without_batches_keeps_the_memory_of_each_episode_apart() -> Non
         state = context["state"]
         assert context["predict_index"] == state.setdefault("count", 0)
         state["count"] += 1
-        return context["predict_index"] % 2
+        return int(context["predict_index"]) % 2
 
     model = rlmesh.numpy.Model(predict)
     one = rlmesh.run(model, make(), seeds=SEEDS)
@@ -106,7 +106,7 @@ class Lockstep(gym.vector.VectorEnv[Any, Any, Any]):
     """Lanes that only start together, and go on by themselves at the end of an episode."""
 
     def __init__(self, make: Callable[[], Any], count: int) -> None:
-        self._inner = SyncVectorEnv([make] * count)
+        self._inner: Any = SyncVectorEnv([make] * count)
         self.num_envs = count
         self.metadata = dict(self._inner.metadata)
         self.single_observation_space = self._inner.single_observation_space

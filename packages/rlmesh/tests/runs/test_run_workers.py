@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,12 @@ RIGHT = rlmesh.numpy.Model(lambda observation: 1)
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(HERE))
+    # The processes get this one's path.
+    monkeypatch.setattr(sys, "path", [str(HERE), *sys.path])
 
 
 def walk() -> Any:
-    from worker_envs import Walk  # type: ignore[import-not-found]  # beside this file, put on the path
-
-    return Walk()
+    return import_module("worker_envs").Walk()  # beside this file, which is put on the path
 
 
 def outcomes(result: object) -> list[str]:
@@ -38,16 +38,17 @@ def test_any_number_of_environments_gives_the_same_result() -> None:
     seeds = [7, 3, 3001, 9, 4, 1, 8, 2, 6, 5]
     one = rlmesh.run(RIGHT, walk(), seeds=seeds)
 
-    several = rlmesh.run(RIGHT, [walk(), walk(), walk()], seeds=seeds)
-    processes = rlmesh.run(RIGHT, WALK, seeds=seeds, num_workers=2)
+    others = {
+        "several": rlmesh.run(RIGHT, [walk(), walk(), walk()], seeds=seeds),
+        "processes": rlmesh.run(RIGHT, WALK, seeds=seeds, num_workers=2),
+    }
     with EnvServer(walk) as server:
-        dialled = rlmesh.run(RIGHT, server.address, seeds=seeds, num_workers=3)
-        mixed = rlmesh.run(RIGHT, [server.address, walk()], seeds=seeds)
+        others["dialled"] = rlmesh.run(RIGHT, server.address, seeds=seeds, num_workers=3)
+        others["mixed"] = rlmesh.run(RIGHT, [server.address, walk()], seeds=seeds)
 
-    for name, result in locals().items():
-        if name in ("several", "processes", "dialled", "mixed"):
-            assert one.agrees_with(result) == (), name
-            assert [e.reward for e in result.episodes] == [e.reward for e in one.episodes], name
+    for name, result in others.items():
+        assert one.agrees_with(result) == (), name
+        assert result.rewards == one.rewards, name
     assert outcomes(one).count("env_error") == 1
 
 

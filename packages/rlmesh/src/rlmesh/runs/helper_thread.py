@@ -60,6 +60,16 @@ class HelperThread:
             raise error
         return cast("T", answer)
 
+    def comes_back(self, seconds: float) -> bool:
+        """Wait for a call that took too long; tell whether calls can be made again."""
+        if self.is_stuck:
+            try:
+                self._answers.get(timeout=seconds)
+            except Empty:
+                return False
+            self.is_stuck = False
+        return True
+
     def end(self) -> None:
         """Let the thread end, now or when its call returns."""
         self._calls.put(None)

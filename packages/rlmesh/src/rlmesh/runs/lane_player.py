@@ -321,7 +321,7 @@ class LanePlayer:
     def _fail(self, failure: EnvironmentFailed) -> None:
         """Charge the episodes that a failure is known to be of; have the others played again."""
         match = self._match
-        match.check_time(failure)
+        match.check_end(failure)
         played = list(self.playing)
         for episode in played:
             self._end(episode)

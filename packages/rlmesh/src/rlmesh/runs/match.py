@@ -93,9 +93,10 @@ class Match:
         """Take the failure of an episode: it is tried again, or that is its result.
 
         Raises:
+            Halted: it failed because the run ends.
             Enough: it failed because the time of the run is up.
         """
-        self.check_time(failure)
+        self.check_end(failure)
         self.announcer.error(failure.error)
         if episode.plan.attempt <= self._retries:
             playing.remove(episode)
@@ -115,12 +116,15 @@ class Match:
                 self.ended(playing, episode, episode.failed(Outcome.TIMEOUT, error), error)
             raise CannotGoOn(f"the model hangs: {error}", error, everywhere=True)
 
-    def check_time(self, failure: EnvironmentFailed) -> None:
+    def check_end(self, failure: EnvironmentFailed) -> None:
         """Do nothing where a failure is one.
 
         Raises:
+            Halted: the run ends, and that is why a call failed.
             Enough: the time of the run is up, and that is why a call did not return.
         """
+        if self.board.halted:
+            raise Halted
         if failure.outcome is Outcome.TIMEOUT and monotonic() >= self._over_at:
             raise Enough(f"run_timeout_seconds={self._run_seconds:g} are over")
 

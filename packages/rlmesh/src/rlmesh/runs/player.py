@@ -50,9 +50,12 @@ class Player:
             Enough: somebody who watches ended the run, or its time is up.
         """
         match = self._match
-        while (plan := match.board.take()) is not None:
-            self._play(plan)
-            match.check_wishes()
+        try:
+            while (plan := match.board.take()) is not None:
+                self._play(plan)
+                match.check_wishes()
+        except Halted:
+            return
 
     def _play(self, plan: Plan) -> None:
         match = self._match
@@ -64,8 +67,6 @@ class Player:
             self._run(episode)
         except EnvironmentFailed as error:
             failure = error
-        except Halted:
-            return
         except CallTimeout as error:
             match.hung(self.playing, error)
             raise

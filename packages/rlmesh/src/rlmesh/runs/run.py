@@ -10,12 +10,13 @@ from rlcore import ConfigurationError, RunFailed, RunInterrupted
 from rlmesh.runs.evaluation import Evaluation
 from rlmesh.runs.grading import Criterion, TaskName
 from rlmesh.runs.hooks import RunHooks
+from rlmesh.runs.interrupts import Interrupts
 from rlmesh.runs.opened import Opened, check_binding
 from rlmesh.runs.progress import ProgressCallback
 from rlmesh.runs.provenance import machine, package_versions
 from rlmesh.runs.results import EpisodeResult, RunResult
-from rlmesh.runs.settings import EpisodeArguments, RunArguments, StopRule, settings_of
-from rlmesh.runs.views import open_view
+from rlmesh.runs.settings import EpisodeArguments, RunArguments, Settings, StopRule, settings_of
+from rlmesh.runs.views import ViewHooks, open_view
 
 
 def run(
@@ -159,6 +160,18 @@ def play(
             machine=machine(),
             settings=settings.shaping,
         )
+    with Interrupts():
+        return _played(model, env, arguments, settings, view, begun)
+
+
+def _played(
+    model: object,
+    env: object,
+    arguments: RunArguments,
+    settings: Settings,
+    view: ViewHooks | None,
+    begun: Callable[[Evaluation], object],
+) -> RunResult:
     close_env = arguments.get("close_env", False)
     shut = None if view is None else view.close
     opened = Opened(model, env, arguments)

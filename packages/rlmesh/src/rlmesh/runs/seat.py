@@ -8,6 +8,7 @@ from rlcore.log import logger
 
 from rlmesh.runs.driven import takes_trial
 from rlmesh.runs.helper_thread import Until
+from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.signals import CannotGoOn, EnvironmentFailed
 from rlmesh.runs.targets import Target
 from rlmesh.runs.timed import Timed
@@ -87,12 +88,13 @@ class Seat:
         if not failure.was_lost and not stuck:
             self._lost_in_a_row = 0
             return False
-        self._lost_in_a_row += 1
+        # What is slow may be in time again; what cannot be reached twice will not be.
+        self._lost_in_a_row += failure.outcome is Outcome.INFRA_ERROR
         if self.target.reopen is not None:
             self._reopen(self.target.reopen, failure)
             return True
         told = _told(failure)
-        if stuck:
+        if stuck and self._timed is not None and not self._timed.comes_back():
             reason = f"the environment hangs, and was given and not made here: {told}"
             raise CannotGoOn(reason, failure.error)
         if self._lost_in_a_row > 1:

@@ -14,6 +14,7 @@ from rlmesh.runs.driven import Step
 from rlmesh.runs.evaluation import Evaluation, frame_sources
 from rlmesh.runs.frames import FrameSource
 from rlmesh.runs.hooks import StepEvent
+from rlmesh.runs.interrupts import Interrupts
 from rlmesh.runs.opened import Opened, check_binding
 from rlmesh.runs.results import EpisodeResult, RunResult
 from rlmesh.runs.seat import Seat
@@ -197,7 +198,8 @@ class Session:
             view=self._view,
         )
         try:
-            return evaluation.play()
+            with Interrupts():
+                return evaluation.play()
         finally:
             seat.free()
 

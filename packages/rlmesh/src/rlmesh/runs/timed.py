@@ -10,6 +10,9 @@ from rlcore import CallTimeout
 from rlmesh.runs.driven import Described
 from rlmesh.runs.helper_thread import HelperThread, Until
 
+BACK_SECONDS = 1.0
+"""How long a call may be late before what it calls is given up."""
+
 CLOSE_SECONDS = 5.0
 """How long an environment may take to close, where its other calls are bounded too."""
 
@@ -43,6 +46,10 @@ class Timed:
     def is_stuck(self) -> bool:
         """Whether a call never came back."""
         return self._helper.is_stuck
+
+    def comes_back(self) -> bool:
+        """Wait a moment for a call that took too long; tell whether calls can be made again."""
+        return self._helper.comes_back(BACK_SECONDS)
 
     def close(self, close: Callable[[], None]) -> None:
         """Close the environment on the thread that it lives on; leave it where it is stuck.
