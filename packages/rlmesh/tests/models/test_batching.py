@@ -40,6 +40,13 @@ def test_each_library_s_arrays_stay_its_own(make: Any, kind: type) -> None:
     assert [row.tolist() for row in unstack(batch, 2)] == [[1, 2], [3, 4]]
 
 
+def test_plain_numbers_become_arrays_of_the_framework_that_is_asked_for() -> None:
+    batch = stack([{"n": 1, "x": np.zeros(1)}, {"n": 2, "x": np.ones(1)}], leaf=torch.as_tensor)
+
+    assert batch["n"].tolist() == [1, 2]
+    assert (type(batch["n"]), type(batch["x"])) == (torch.Tensor, np.ndarray)
+
+
 def test_native_values_are_a_list_and_their_tensors_have_rows() -> None:
     tensors = [Tensor(np.full(2, at, np.float32), [2], "float32") for at in range(2)]
 

@@ -14,19 +14,25 @@ from rlmesh.values import Tensor
 # Any, in this room: whatever environments and models make.
 
 
-def stack(values: Sequence[object], *, native: bool = False) -> Any:
+def stack(
+    values: Sequence[object],
+    *,
+    native: bool = False,
+    leaf: Callable[[Any], Any] | None = None,
+) -> Any:
     """Return observations as one batch: leaves get a leading axis, texts become a list.
 
     Args:
         values: at least one; all of the same structure and shapes.
         native: keep them a list, as models over native values take a batch.
+        leaf: what becomes of an array of plain numbers, which are of no framework themselves.
 
     Raises:
         InvalidValueError: a leaf is None, or structures or shapes differ.
     """
     if native:
         return list(values)
-    return _stacked(values, "$")
+    return _stacked(values, "$", leaf or np.asarray)
 
 
 def unstack(batch: object, count: int) -> list[Any]:
@@ -69,20 +75,22 @@ def row(array: Any, index: int) -> Any:
     return array[index]
 
 
-def _stacked(values: Sequence[Any], path: str) -> Any:
+def _stacked(values: Sequence[Any], path: str, leaf: Callable[[Any], Any]) -> Any:
     first = values[0]
     if isinstance(first, Mapping):
         keys = list(cast("Mapping[str, object]", first))
         for value in values:
             if not isinstance(value, Mapping) or set(cast("Mapping[str, Any]", value)) != set(keys):
                 raise _ragged(path, "have different keys")
-        return {key: _stacked([value[key] for value in values], f"{path}.{key}") for key in keys}
+        return {
+            key: _stacked([value[key] for value in values], f"{path}.{key}", leaf) for key in keys
+        }
     if isinstance(first, tuple | list):
         parts, kind = cast("Sequence[Any]", first), tuple if isinstance(first, tuple) else list
         if any(not isinstance(value, kind) for value in values) or len(set(map(len, values))) > 1:
             raise _ragged(path, "have different lengths")
         items = [
-            _stacked([value[index] for value in values], f"{path}[{index}]")
+            _stacked([value[index] for value in values], f"{path}[{index}]", leaf)
             for index in range(len(parts))
         ]
         return tuple(items) if isinstance(first, tuple) else items
@@ -90,10 +98,10 @@ def _stacked(values: Sequence[Any], path: str) -> Any:
         return list(values)
     if any(value is None for value in values):
         raise _ragged(path, "are None")
-    return _stacked_leaves(values, path)
+    return _stacked_leaves(values, path, leaf)
 
 
-def _stacked_leaves(values: Sequence[Any], path: str) -> Any:
+def _stacked_leaves(values: Sequence[Any], path: str, leaf: Callable[[Any], Any]) -> Any:
     first = values[0]
     make: Callable[[Sequence[Any]], Any] = np.stack
     torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
@@ -104,9 +112,10 @@ def _stacked_leaves(values: Sequence[Any], path: str) -> Any:
     elif isinstance(first, Tensor):
         values = [np.asarray(value) for value in values]
     try:
-        return make(values)
+        stacked = make(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise _ragged(path, f"cannot be stacked: {error}") from error
+    return leaf(stacked) if isinstance(first, bool | int | float | np.generic) else stacked
 
 
 def _unstacked(batch: object, count: int, path: str) -> list[Any]:

@@ -166,13 +166,13 @@ class ChunkPolicy(LocalPolicy):
     def _predicted(self, given: Sequence[Any], episodes: Sequence[PolicyEpisode]) -> list[Any]:
         corners, many = self.corners, len(given) > 1
         if corners.predict_chunk_batch is not None and many:
-            batch = stack(given, native=self._native)
+            batch = stack(given, native=self._native, leaf=self.model.leaf)
             return unstack(corners.predict_chunk_batch(batch, self.horizon, episodes), len(given))
         pairs = zip(given, episodes, strict=True)
         if corners.predict_chunk is not None:
             return [corners.predict_chunk(each, self.horizon, episode) for each, episode in pairs]
         if corners.predict_batch is not None and many:
-            batch = stack(given, native=self._native)
+            batch = stack(given, native=self._native, leaf=self.model.leaf)
             return [[one] for one in unstack(corners.predict_batch(batch, episodes), len(given))]
         return [[corners.predict(each, episode)] for each, episode in pairs]
 

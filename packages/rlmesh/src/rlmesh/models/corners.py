@@ -64,7 +64,11 @@ def uniform(name: str, call: Callable[..., Any], *, deterministic: bool) -> Call
 
 
 def derive(
-    given: Mapping[str, Callable[..., Any]], *, native: bool, deterministic: bool
+    given: Mapping[str, Callable[..., Any]],
+    *,
+    native: bool,
+    deterministic: bool,
+    leaf: Callable[[Any], Any] | None = None,
 ) -> Corners | None:
     """Return all ways to predict that follow from those given, or None if no single one does.
 
@@ -76,35 +80,42 @@ def derive(
         native: over native values, whose batches are lists and whose chunks cannot be indexed, so
             that a single action does not follow from a chunk.
         deterministic: for policies that take such a parameter.
+        leaf: see `stack`.
     """
+
+    def alone(observation: Any) -> Any:
+        return stack([observation], native=native, leaf=leaf)
+
     whole = None
     if "predict_chunk_batch" in given:
         whole = chunk_batch_prediction(given["predict_chunk_batch"])
-    chunk: PredictChunk | None = None
+    chunk: PredictChunk | None = None if whole is None else _chunk_of_whole(whole, alone)
     if "predict_chunk" in given:
         chunk = chunk_prediction(given["predict_chunk"])
-    elif whole is not None:
-        chunk = _chunk_of_whole(whole, native)
-    batch: PredictBatch | None = None
+    batch: PredictBatch | None = None if whole is None or native else _batch_of_whole(whole)
     if "predict_batch" in given:
         batch = batch_prediction(given["predict_batch"])
-    elif whole is not None and not native:
-        batch = _batch_of_whole(whole)
-    single: Predict | None = None
+    single: Predict | None
     if "predict" in given:
         single = prediction(given["predict"], deterministic=deterministic)
-    elif batch is not None:
-        single = _single_of_batch(batch, native)
-    elif chunk is not None and not native:
-        single = _single_of_chunk(chunk)
+    else:
+        single = _single(batch, None if native else chunk, alone)
     if single is None:
         return None
     return Corners(tuple(name for name in CORNERS if name in given), single, chunk, batch, whole)
 
 
-def _chunk_of_whole(whole: PredictChunkBatch, native: bool) -> PredictChunk:
+def _single(
+    batch: PredictBatch | None, chunk: PredictChunk | None, alone: Callable[[Any], Any]
+) -> Predict | None:
+    if batch is not None:
+        return _single_of_batch(batch, alone)
+    return None if chunk is None else _single_of_chunk(chunk)
+
+
+def _chunk_of_whole(whole: PredictChunkBatch, alone: Callable[[Any], Any]) -> PredictChunk:
     def predict(observation: Any, horizon: int, episode: EpisodeContext) -> Any:
-        return unstack(whole(stack([observation], native=native), horizon, [episode]), 1)[0]
+        return unstack(whole(alone(observation), horizon, [episode]), 1)[0]
 
     return predict
 
@@ -116,9 +127,9 @@ def _batch_of_whole(whole: PredictChunkBatch) -> PredictBatch:
     return predict
 
 
-def _single_of_batch(batch: PredictBatch, native: bool) -> Predict:
+def _single_of_batch(batch: PredictBatch, alone: Callable[[Any], Any]) -> Predict:
     def predict(observation: Any, episode: EpisodeContext) -> Any:
-        return unstack(batch(stack([observation], native=native), [episode]), 1)[0]
+        return unstack(batch(alone(observation), [episode]), 1)[0]
 
     return predict
 

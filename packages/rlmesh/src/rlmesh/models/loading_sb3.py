@@ -210,7 +210,7 @@ def _home(path: Path) -> str:
             data: dict[str, Any] = json.loads(archive.read("data"))
         policy: Any = data["policy_class"]
         module = str(policy.get("__module__", "")) if isinstance(policy, dict) else ""
-    except (KeyError, ValueError, zipfile.BadZipFile, OSError) as error:
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile, OSError) as error:
         raise unreadable(path, "a stable-baselines3 file", error) from error
     for start, home in _BY_POLICY:
         if module.startswith(start):

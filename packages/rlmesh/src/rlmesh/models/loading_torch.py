@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast
 
+import numpy as np
 import torch
 from rlcore import ConfigurationError
 
@@ -136,6 +137,8 @@ class TorchNetwork:
             return {key: self._cast(item) for key, item in value.items()}
         if isinstance(value, tuple | list):
             return type(value)(self._cast(item) for item in value)
+        if isinstance(value, np.ndarray):
+            value = torch.as_tensor(value, device=self.device)
         if not isinstance(value, torch.Tensor):
             return value
         if self._dtype is None or value.dtype in (torch.int64, torch.int32, self._dtype):

@@ -129,7 +129,7 @@ class LocalPolicy:
         if self.corners.predict_batch is None:
             return [self.predict(*pair) for pair in zip(observations, episodes, strict=True)]
         given = [self._convert(observation) for observation in observations]
-        batch = stack(given, native=self._native)
+        batch = stack(given, native=self._native, leaf=self.model.leaf)
         actions = self._whole(batch, observations, episodes)
         return self.split_actions(actions, len(episodes))
 

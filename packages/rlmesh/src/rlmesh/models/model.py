@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeGuard, cas
 
 from rlcore import ConfigurationError
 
+from rlmesh.backends.frameworks import backend_of
 from rlmesh.models.by_hand import call_by_hand
 from rlmesh.models.context import PredictContext
 from rlmesh.models.conversion import Backend
@@ -18,6 +19,8 @@ from rlmesh.models.predicting import ActionT, ObservationT, Predicting
 from rlmesh.models.sentinels import NoAdapter, Sentinel
 from rlmesh.models.serving import Serving
 from rlmesh.models.signature import Predict, accepts_one
+from rlmesh.values import Array
+from rlmesh.values import Backend as ArrayBackend
 
 if TYPE_CHECKING:
     from rlmesh.params import ParamSpec
@@ -83,6 +86,7 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
     _close_hook: Callable[..., object] | None = None
     _corners: Corners | None = None
     _policy: object = None
+    _arrays: tuple[object, ArrayBackend] | None = None
     _wrapped: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
     def __init__(
@@ -197,8 +201,21 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
             return self.corners
         own = {name: getattr(self, name) for name in overridden_corners(type(self))}
         given = {**_corners_of(make(contract)), **own}
-        made = derive(given, native=self.backend == "native", deterministic=self._deterministic)
+        made = derive(
+            given,
+            native=self.backend == "native",
+            deterministic=self._deterministic,
+            leaf=self.leaf,
+        )
         return made or self.corners
+
+    def leaf(self, array: Array) -> Any:  # Any: an array of the model's framework
+        """Return an array of numbers as the model's framework has it, on the model's device."""
+        if self.backend in ("native", "numpy"):
+            return array
+        if self._arrays is None or self._arrays[0] != self.device:
+            self._arrays = (self.device, backend_of(self.backend, self.device))
+        return self._arrays[1].owned(array)
 
     def prediction(self) -> Predict:
         """Return how a run calls this model: with an observation and its episode."""
@@ -249,8 +266,12 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
             for name in overridden_corners(kind)
         }
         given = {**self._wrapped, **own}
-        native = self.backend == "native"
-        corners = derive(given, native=native, deterministic=self._deterministic)
+        corners = derive(
+            given,
+            native=self.backend == "native",
+            deterministic=self._deterministic,
+            leaf=self.leaf,
+        )
         if corners is None:
             raise ModelTypeError(
                 f"{kind.__qualname__} has {', '.join(given)}, from which no 'predict' follows over "
