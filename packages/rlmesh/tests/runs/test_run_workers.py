@@ -148,18 +148,21 @@ def test_hooks_are_called_one_at_a_time() -> None:
     assert Alone.calls == 200
 
 
-def test_an_endpoint_that_is_lost_leaves_its_episodes_to_the_others() -> None:
+def test_an_endpoint_that_is_lost_leaves_its_episodes_to_the_others(corridor: Any) -> None:
+    lost = threading.Event()
+
     class Stop(RunHooks):
         def on_step(self, event: rlmesh.StepEvent) -> None:
             if event.lane == 1 and event.step == 1:
                 server.shutdown()
+                lost.set()
 
-    with EnvServer(walk) as server:
-        result = rlmesh.run(
-            RIGHT, [walk(), server.address], episodes=30, retries=1, hooks=Stop(), progress=False
-        )
+    # The other one plays on only when its companion is gone.
+    patient = corridor(5, on_step=lambda seed, step: lost.wait(20))
+    with EnvServer(lambda: corridor(5)) as server:
+        result = rlmesh.run(RIGHT, [patient, server.address], episodes=9, retries=1, hooks=Stop())
 
-    assert result.coverage == (30, 30, 0)
+    assert result.coverage == (9, 9, 0)
     assert [e.attempts for e in result.episodes].count(2) == 1
 
 
