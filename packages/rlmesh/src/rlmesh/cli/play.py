@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rlcore import ConfigurationError, Error, RunFailed, RunInterrupted
 from rlcore.printable import printable, printable_lines
 
+from rlmesh.cli.drawing import drawing_arguments
 from rlmesh.cli.gate import FAILED, Gate
 from rlmesh.cli.look import AddParser
 from rlmesh.cli.run_options import EPILOG, STDOUT, add_options
@@ -67,7 +68,7 @@ def run_command(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace, hooks: "RunHooks | None") -> "RunResult":
     from rlmesh.runs.run import run
 
-    env = env_from(options.env)
+    env = env_from(options.env, drawn=bool(options.view or options.record))
     if isinstance(env, str):
         if options.wait:
             _wait_for(env, options)
@@ -125,8 +126,12 @@ def is_address(source: str) -> bool:
     return bool(_HOST_AND_PORT.match(source))
 
 
-def env_from(source: str) -> object:
+def env_from(source: str, *, drawn: bool = False) -> object:
     """Return what `rlmesh.run` takes for an environment that a command line names.
+
+    Args:
+        source: an address, or what `rlmesh.server.sources.load_factory` takes.
+        drawn: whether somebody wants to see it; gymnasium's are made to draw, where they can.
 
     Raises:
         ConfigurationError: it is no address, and names nothing either.
@@ -136,7 +141,7 @@ def env_from(source: str) -> object:
     from rlmesh.server.sources import load_factory, look_here
 
     look_here()
-    return load_factory(source)
+    return load_factory(source, drawing_arguments(source) if drawn else None)
 
 
 class Dial:
