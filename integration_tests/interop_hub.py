@@ -65,6 +65,11 @@ class Hub:
         self._process.stdin.flush()
         return json.loads(self._line(time.monotonic() + ANSWER_SECONDS))
 
+    def kill(self) -> None:
+        """End the process at once, whatever it serves."""
+        self._process.kill()
+        self._process.wait()
+
     def _line(self, deadline: float) -> bytes:
         assert self._process.stdout is not None
         found = bytearray()

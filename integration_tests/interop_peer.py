@@ -8,7 +8,10 @@ lines of JSON: `serve` an environment, `stop` serving, or play one of the script
 # mypy: disable-error-code="import-not-found"
 
 import json
+import socket
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -16,6 +19,7 @@ from typing import Any
 import gymnasium
 import interop_envs as envs
 import interop_lane_scripts as of_lanes
+import interop_models as of_models
 import interop_scripts as of_one
 import numpy as np
 from interop_values import Seen, apart, batched, outcome, sampled
@@ -118,6 +122,7 @@ class Peer:
 
     def __init__(self) -> None:
         self.servers: dict[str, Any] = {}
+        self.ended: list[str] = []
 
     def serve(self, kind: str, arrangement: str, address: str, limits: dict[str, Any]) -> str:
         import rlmesh
@@ -128,6 +133,30 @@ class Peer:
         server.start()
         self.servers[server.address] = server
         return str(server.address)
+
+    def serve_model(self, name: str, address: str, limits: dict[str, Any]) -> str:
+        """Serve a model at a place that is named: the published package tells of no other."""
+        import rlmesh
+        import rlmesh.numpy
+
+        self.ended = []
+        model = of_models.made_model(name, rlmesh.numpy.Model, self.ended)
+        options = rlmesh.ServeOptions(**limits)
+        serving = threading.Thread(
+            target=partial(model.serve, address, options=options), daemon=True
+        )
+        serving.start()
+        reached(address, serving)
+        return address
+
+    def episodes_ended(self) -> int:
+        return len(self.ended)
+
+    def play(self, name: str, address: str, arguments: list[Any]) -> Seen:
+        import rlmesh.numpy
+
+        with Sessions(rlmesh.numpy.RemoteModel(address)) as sessions:
+            return of_models.MODEL_SCRIPTS[name](sessions, *arguments)
 
     def stop(self, address: str) -> bool:
         self.servers.pop(address).shutdown()
@@ -144,6 +173,65 @@ class Peer:
         import rlmesh.numpy
 
         return evaluated(rlmesh.run, rlmesh.numpy.Model, address, kind)
+
+
+class Sessions:
+    """Opens sessions of one model with environments that this process serves."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._servers: list[Any] = []
+        self._envs: list[Any] = []
+
+    def __call__(self, kind: str, **options: Any) -> Any:
+        import rlmesh.numpy
+
+        # The published package makes values as the environment's client has them.
+        env = rlmesh.numpy.RemoteEnv(self._served(kind))
+        self._envs.append(env)
+        return self._model.session(env, **options)
+
+    def run(self, kind: str, seeds: list[int]) -> Any:
+        """Evaluate the model by the package's own loop."""
+        import rlmesh
+
+        return rlmesh.run(self._model, self._served(kind), seeds=seeds)
+
+    def _served(self, kind: str) -> str:
+        import rlmesh
+
+        server = rlmesh.EnvServer(envs.Mirror(kind), "127.0.0.1:0")
+        server.start()
+        self._servers.append(server)
+        return str(server.address)
+
+    def __enter__(self) -> "Sessions":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for env in self._envs:
+            env.close()
+        for server in self._servers:
+            server.shutdown()
+
+
+def reached(address: str, serving: threading.Thread) -> None:
+    """Wait until somebody listens at an address."""
+    scheme, _, place = address.partition("://")
+    end = time.monotonic() + 20
+    while time.monotonic() < end and serving.is_alive():
+        if listens(scheme, place):
+            return
+        time.sleep(0.02)  # another thread binds it, and nothing tells when
+    raise TimeoutError(f"nobody listens at {address}")
+
+
+def listens(scheme: str, place: str) -> bool:
+    """Tell whether a connection to a place is taken."""
+    host, _, port = place.rpartition(":")
+    family = socket.AF_UNIX if scheme == "unix" else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        return probe.connect_ex(place if scheme == "unix" else (host, int(port))) == 0
 
 
 def evaluated(
