@@ -106,7 +106,9 @@ class ReplayReport:
         if self.difference is not None:
             return str(self.difference)
         skipped = f"; {len(self.skipped)} skipped" if self.skipped else ""
-        return f"{len(self.episodes)} episodes agree in all of their {self.steps} steps{skipped}"
+        count = len(self.episodes)
+        agree = "1 episode agrees" if count == 1 else f"{count} episodes agree"
+        return f"{agree} in all of {self.steps} steps{skipped}"
 
 
 def replay(
