@@ -27,7 +27,8 @@ def drawing_arguments(source: str) -> Mapping[str, object]:
         metadata: object = getattr(made_by, "metadata", None)
     except Exception:  # whatever is wrong is told where the environment is made
         return {}
-    declared = cast("Mapping[str, object]", metadata) if isinstance(metadata, Mapping) else {}
-    modes = declared.get("render_modes")
+    if not isinstance(metadata, Mapping):
+        return {}
+    modes = cast("Mapping[str, object]", metadata).get("render_modes")
     draws = isinstance(modes, list | tuple) and ARRAYS in cast("list[object]", modes)
     return {"render_mode": ARRAYS} if draws else {}
