@@ -113,7 +113,10 @@ def _takes_observation(found: object, kwargs: Mapping[str, object]) -> bool:
         signature = inspect.signature(found)
     except (TypeError, ValueError):  # builtins and extension functions have none to read
         return False
-    return not _binds(signature, (), kwargs) and _binds(signature, (None,), kwargs)
+    if _binds(signature, (), kwargs):
+        return False
+    told = {**kwargs, "context": None}
+    return _binds(signature, (None,), kwargs) or _binds(signature, (None,), told)
 
 
 def _binds(
