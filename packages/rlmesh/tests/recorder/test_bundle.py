@@ -297,7 +297,7 @@ def test_an_export_never_overwrites_what_is_no_bundle(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.parametrize("config", [{"x": object()}, {"x": float("nan")}, {"x": "\ud800"}])
+@pytest.mark.parametrize("config", [{"x": object()}, {"x": float("nan")}])
 def test_a_config_that_json_cannot_hold_is_refused_and_the_old_bundle_stays(
     config: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -117,9 +117,8 @@ def _write(found: ResultSet, sink: _Sink, recorded_at: str, *, report: bool) -> 
 
 def _json(document: dict[str, Any]) -> bytes:  # Any: JSON
     try:
-        text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-        return text.encode()
-    except (TypeError, ValueError, UnicodeEncodeError) as error:
+        return json.dumps(document, indent=2, allow_nan=False).encode()
+    except (TypeError, ValueError) as error:
         raise ConfigurationError(
             f"the recording holds what JSON cannot: {error}",
             hint="Give labels as text, and a `config` of numbers, text, lists and dictionaries.",
