@@ -20,7 +20,7 @@ from rlmesh.authoring.keys import DESCRIBE_METADATA_KEY, TAGS_KEY
 from rlmesh.authoring.tags import branch_of, branches, tags_as_dict
 from rlmesh.params import ParamSpec, keywords_of
 from rlmesh.server.environments import close_env
-from rlmesh.server.factories import opened, usable
+from rlmesh.server.factories import instance_of, opened
 from rlmesh.specs import EnvContract, contract_of
 
 
@@ -112,7 +112,7 @@ def _own(
         return own
     # The branches are made in the same life of the factory as the default.
     try:
-        source = usable(thing) if isinstance(thing, type) else thing
+        source = instance_of(thing)
         with opened(source):
             own["env_spec"], own["env_tags"] = _made(thing, source, factory, function)
             if factory is not None and factory.tag_params:

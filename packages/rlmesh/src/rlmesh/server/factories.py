@@ -49,12 +49,20 @@ def usable(source: object, kwargs: Mapping[str, object] | None = None) -> object
         EnvironmentException: the class raised.
         ParamError: an argument is not what its parameter can be.
     """
-    if is_factory_class(source):
-        source = _called("make", source, source)
+    source = instance_of(source)
     bind = getattr(source, "with_params", None)
     if callable(bind) and hasattr(source, "tag_params") and not isinstance(source, type):
         return bind(**(kwargs or {}))
     return source
+
+
+def instance_of(source: object) -> object:
+    """Return an instance of a class of factories; what is none is returned as it is.
+
+    Raises:
+        EnvironmentException: the class raised.
+    """
+    return _called("make", source, source) if is_factory_class(source) else source
 
 
 def is_factory_class(source: object) -> bool:
