@@ -235,3 +235,20 @@ def test_a_model_that_inherits_no_predict_says_so() -> None:
 
     with pytest.raises(ModelTypeError, match="needs something to predict with"):
         Empty().predict(0)
+
+
+def test_the_shorthands_take_what_the_functions_take() -> None:
+    """`rlmesh.session` and `rlmesh.run`, which have the model before the rest."""
+    import inspect
+    from typing import get_type_hints
+
+    from rlmesh.runs.run import run
+    from rlmesh.runs.session import session
+    from rlmesh.runs.settings import RunArguments
+
+    wanted = set(inspect.signature(session).parameters) - {"model"}
+    assert set(inspect.signature(Model.session).parameters) - {"self"} == wanted
+    assert set(get_type_hints(RunArguments)) == set(inspect.signature(run).parameters) - {
+        "model",
+        "env",
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeGuard, Unpack, cast
 
 from rlcore import ConfigurationError
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rlmesh.params import ParamSpec
     from rlmesh.runs.results import RunResult
     from rlmesh.runs.session import Session
+    from rlmesh.runs.settings import RunArguments
     from rlmesh.specs import EnvContract
 
 
@@ -170,17 +171,36 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
         if hook is not None:
             hook()
 
-    def run(self, env: object, **options: Any) -> RunResult:  # Any: those of `rlmesh.run`
-        """Evaluate this model on an environment: `rlmesh.run(self, env, ...)`."""
+    def run(self, env: object, **options: Unpack[RunArguments]) -> RunResult:
+        """Evaluate this model on an environment: `rlmesh.run(self, env, ...)`, with its options."""
         from rlmesh.runs.run import run
 
         return run(self, env, **options)
 
-    def session(self, env: object, **options: Any) -> Session:  # Any: those of `rlmesh.session`
-        """Drive this model on an environment step by step: `rlmesh.session(self, env)`."""
+    def session(
+        self,
+        env: object,
+        *,
+        instruction: str | None = None,
+        close_env: bool = False,
+        trust_entrypoints: bool | None = None,
+        execution_horizon: int = 1,
+        view: object = None,
+        workflow_edition: str | None = None,
+    ) -> Session:
+        """Drive this model on an environment step by step: `rlmesh.session(self, env, ...)`."""
         from rlmesh.runs.session import session
 
-        return session(self, env, **options)
+        return session(
+            self,
+            env,
+            instruction=instruction,
+            close_env=close_env,
+            trust_entrypoints=trust_entrypoints,
+            execution_horizon=execution_horizon,
+            view=view,
+            workflow_edition=workflow_edition,
+        )
 
     @property
     def corners(self) -> Corners:
