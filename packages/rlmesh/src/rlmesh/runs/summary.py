@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -208,30 +208,42 @@ def summary_of(result: "RunResult", *, confidence: float) -> Summary:
     )
 
 
-def distribution(values: Sequence[float], *, confidence: float) -> Distribution | None:
-    """Return how numbers are spread; None where there are none."""
+def distribution(
+    values: Sequence[float], confidence: float, *, iqm_interval: bool = True
+) -> Distribution | None:
+    """Return how numbers are spread; None where there are none.
+
+    Args:
+        values: the numbers.
+        confidence: of the intervals.
+        iqm_interval: whether there is one of the IQM, which takes longest.
+    """
     if not values:
         return None
     sample = np.asarray(values, np.float64)
-    if not np.isfinite(sample).all():
-        with np.errstate(invalid="ignore"):  # infinities that meet are no number, and told so
-            return _distribution(sample, values, confidence, bounded=False)
-    return _distribution(sample, values, confidence, bounded=sample.size > 1)
+    bounded = sample.size > 1 and bool(np.isfinite(sample).all())
+    with np.errstate(invalid="ignore"):  # infinities that meet are no number, and told so
+        found = _distribution(sample)
+    if not bounded:
+        return found
+    return replace(
+        found,
+        interval=bootstrap_interval(values, mean, confidence),
+        iqm_interval=bootstrap_interval(values, interquartile_mean, confidence)
+        if iqm_interval
+        else None,
+    )
 
 
-def _distribution(
-    sample: "NDArray[np.float64]", values: Sequence[float], confidence: float, *, bounded: bool
-) -> Distribution:
+def _distribution(sample: "NDArray[np.float64]") -> Distribution:
     p5, p25, median, p75, p95 = np.quantile(sample, (0.05, 0.25, 0.5, 0.75, 0.95)).tolist()
     return Distribution(
         n=sample.size,
         mean=float(sample.mean()),
-        interval=bootstrap_interval(values, mean, confidence) if bounded else None,
+        interval=None,
         std=float(sample.std(ddof=1)) if sample.size > 1 else None,
         iqm=float(interquartile_mean(sample)),
-        iqm_interval=bootstrap_interval(values, interquartile_mean, confidence)
-        if bounded
-        else None,
+        iqm_interval=None,
         minimum=float(sample.min()),
         p5=p5,
         p25=p25,
@@ -264,9 +276,9 @@ def _group(
             failed=len(episodes) - len(scored),
         ),
         outcomes=dict(outcomes.most_common()),
-        reward=distribution(rewards, confidence=confidence),
+        reward=distribution(rewards, confidence),
         success=None if counted is None else Rate(*counted, wilson_interval(*counted, confidence)),
-        steps=distribution([float(item.steps) for item in scored], confidence=confidence),
+        steps=distribution([float(item.steps) for item in scored], confidence, iqm_interval=False),
     )
 
 
