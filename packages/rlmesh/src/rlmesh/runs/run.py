@@ -78,7 +78,7 @@ def run(
         step_timeout_seconds: how long one call of an environment may take, a step or a reset.
             The episode then ends without a score (`timeout`), and what hangs is left and made
             or dialled anew, or ends the run where it was given as an object. Calls in this process
-            are made on a thread of their own then, which costs some 20 us a step.
+            are made on a thread of their own then, which costs some 30 us a step.
         episode_timeout_seconds: likewise for all calls of an episode together.
         run_timeout_seconds: how long the run may take: its result so far is returned, `stopped`
             says why, and episodes that were being played are `cancelled`.
