@@ -12,6 +12,7 @@ import rlmesh
 from rlcore.command_line import Misuse
 from rlmesh.cli.gate import FAILED, MISSED, PASSED, Gate
 from rlmesh.cli.main import main
+from rlmesh.numpy import Model
 from rlmesh.recorder import load
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.results import EpisodeResult, RunResult
@@ -131,6 +132,7 @@ def test_the_command_ends_with_that_code_and_says_why(
         (["--min-success", "90"], "90 % is 0.9"),
         (["--allow-failures", "-1"], "no whole number"),
         (["--step-timeout", "0"], "more than 0 seconds"),
+        (["--view", "cinema"], "none of terminal, http, http:PORT, both"),
     ],
 )
 def test_wrong_usage_is_code_2(
@@ -201,6 +203,27 @@ def test_an_environment_behind_tls_is_reached_with_its_fingerprint(
         assert "3 of 3 scored" in capsys.readouterr().out
     assert main([*COIN, "--tls", "system"]) == 1
     assert "--tls is for addresses" in capsys.readouterr().err
+
+
+def test_a_served_model_is_run_by_its_address(capsys: pytest.CaptureFixture[str]) -> None:
+    model = Model(lambda observation: 1)
+    model.start("127.0.0.1:0")
+    try:
+        assert main(["run", model.address, "coins:Coin", "--seeds", "0:3"]) == 0
+    finally:
+        model.shutdown()
+    assert "3 of 3 scored, 0 failed, mean reward 1.00" in capsys.readouterr().out
+
+
+def test_workers_play_the_same_episodes_as_one_process(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "random", "CartPole-v1", "--seeds", "0:6"]
+    assert main([*command, "--json", "one.json"]) == 0
+    assert main([*command, "--json", "two.json", "--num-workers", "2"]) == 0
+
+    one, two = RunResult.load("one.json"), RunResult.load("two.json")
+    assert one.agrees_with(two, tolerance=0) == ()
+    assert main(["compare", "one.json", "two.json"]) == 0
+    assert "identical: 6 pairs" in capsys.readouterr().out
 
 
 def run_file(path: str, *rewards: float, **facts: Any) -> None:  # Any: the fields' own types

@@ -1,6 +1,7 @@
 """The options of `rlmesh run`."""
 
 import argparse
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -84,6 +85,13 @@ def count_in(text: str) -> int:
     return int(text)
 
 
+def view_in(text: str) -> str:
+    """Return where a run is watched, as an option names it."""
+    if not re.fullmatch(r"terminal|both|http(:[1-9]\d{0,4})?", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is none of terminal, http, http:PORT, both")
+    return text
+
+
 def add_json(add: Add, what: str) -> None:
     """Add `--json [PATH]`."""
     add(
@@ -155,6 +163,7 @@ def _add_outputs(add: Add) -> None:
         "--view",
         nargs="?",
         const="terminal",
+        type=view_in,
         metavar="WHERE",
         help="watch live: terminal, http, http:PORT, or both",
     )
