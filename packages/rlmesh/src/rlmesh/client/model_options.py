@@ -7,7 +7,7 @@ from rlcore import AddressError, Credential, Secret
 from rlmesh.client.arguments import checked_seconds, checked_wait
 from rlmesh.client.dialling import Destination, destination_of
 from rlmesh.client.trust import TlsOption
-from rlmesh.protocol.editions import declared_edition
+from rlmesh.workflow import chosen_edition
 
 
 def model_destination(
@@ -39,7 +39,7 @@ def model_destination(
         token=token,
         credential=credential,
         expected_digest=None,
-        declared_edition=declared_edition(workflow_edition),
+        declared_edition=chosen_edition(keyword=workflow_edition),
         connect_seconds=checked_seconds("connect_timeout_seconds", connect_timeout_seconds),
         wait_seconds=checked_wait(wait_for_server_seconds),
         tls=tls,

@@ -21,7 +21,7 @@ from rlmesh.client.link import EnvLink
 from rlmesh.client.reconnect import Patience
 from rlmesh.client.trust import TlsOption
 from rlmesh.codec import Backend
-from rlmesh.protocol.editions import declared_edition
+from rlmesh.workflow import chosen_edition
 
 CONNECT_SECONDS = 10.0
 REQUEST_SECONDS = 300.0
@@ -106,7 +106,7 @@ def open_link(
         tls=options.get("tls"),
         lane=checked_lane(options.get("lane")),
         expected_digest=options.get("expected_digest"),
-        declared_edition=declared_edition(options.get("workflow_edition")),
+        declared_edition=chosen_edition(keyword=options.get("workflow_edition")),
         connect_seconds=checked_seconds(
             "connect_timeout_seconds", options.get("connect_timeout_seconds", CONNECT_SECONDS)
         ),
