@@ -115,9 +115,9 @@ class Evaluation:
             journal = self._open_journal()
             if journal is not None:
                 opened.callback(journal.close)
-            return self._play(journal)
+            return self._play(journal, opened)
 
-    def _play(self, journal: Journal | None) -> RunResult:
+    def _play(self, journal: Journal | None, opened: ExitStack) -> RunResult:
         settings = self._settings
         announcer = self._announcer(journal)
         try:
@@ -133,7 +133,7 @@ class Evaluation:
                 board.halt()
             announcer.resumed(finished.values())
             announcer.run_start(self)
-            self._gather(board, announcer)
+            self._gather(board, announcer, opened)
             self._play_all(board)
             if board.verdict is not None:
                 raise board.verdict
@@ -171,7 +171,7 @@ class Evaluation:
             journal=journal,
         )
 
-    def _gather(self, board: Scoreboard, announcer: Announcer) -> None:
+    def _gather(self, board: Scoreboard, announcer: Announcer, opened: ExitStack) -> None:
         settings = self._settings
         several = len(self._seats) > 1
         if several:
@@ -187,6 +187,7 @@ class Evaluation:
             run_seconds=settings.run_seconds,
             control=None if self._view is None else self._view.control,
         )
+        opened.callback(predictor.close)
         predictor.bind(self._seats[0])
         place = 0
         for seat in self._seats:

@@ -337,7 +337,9 @@ class LanePlayer:
         for episode in charged:
             match.failed(self.playing, episode, failure)
         self._over.clear()
-        if not match.board.is_done and self.seat.recover(failure):
+        # Processes of gymnasium's lanes do not survive a failure of one of them.
+        anew = not self.seat.target.is_remote
+        if not match.board.is_done and self.seat.recover(failure, anew=anew):
             match.predictor.bind(self.seat)
 
     def _charged(self, played: list[Episode], failure: EnvironmentFailed) -> list[Episode]:

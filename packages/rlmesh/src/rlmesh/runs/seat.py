@@ -77,15 +77,20 @@ class Seat:
         """Note that an episode came to its end."""
         self._lost_in_a_row = 0
 
-    def recover(self, failure: EnvironmentFailed) -> bool:
+    def recover(self, failure: EnvironmentFailed, *, anew: bool = False) -> bool:
         """Make an environment that was lost usable again, and tell whether it is another one now.
+
+        Args:
+            failure: what became of it.
+            anew: whether it is of no use after any failure, and is made again where that can be.
 
         Raises:
             CannotGoOn: nothing can be played here any more.
             IdentityError: another environment is served now.
         """
         stuck = self._timed is not None and self._timed.is_stuck
-        if not failure.was_lost and not stuck:
+        spoilt = anew and self.target.reopen is not None
+        if not failure.was_lost and not stuck and not spoilt:
             self._lost_in_a_row = 0
             return False
         # What is slow may be in time again; what cannot be reached twice will not be.
