@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rlmesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlcore import ConfigurationError, EnvironmentIdentity, JournalError
+from rlmesh.numpy import Model
 from rlmesh.runs.journal import Header, Journal, read_journal
 from rlmesh.runs.outcomes import Outcome
-from rlmesh.runs.results import EpisodeResult
+from rlmesh.runs.results import EpisodeResult, RunResult
 
 HEADER = Header(
     model="PPO",
@@ -296,3 +298,46 @@ def test_each_line_is_json_that_other_tools_read(tmp_path: Path) -> None:
     assert json.loads(first)["schema"] == "rlmesh.journal.v1"
     assert json.loads(second)["episode"]["reward"] == "inf"
     assert path.stat().st_mode & 0o111 == 0
+
+
+def test_a_disk_that_fills_up_during_a_run_costs_none_of_its_episodes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    corridor: type[Any],  # Any: an environment
+) -> None:
+    path = tmp_path / "run.jsonl"
+    sync, calls = os.fsync, [0]
+
+    def fills_up(descriptor: int) -> None:
+        calls[0] += 1
+        if calls[0] == 6:  # after three for the beginning, and one for each of two episodes
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(descriptor)
+
+    def play() -> RunResult:
+        model = Model(lambda observation: 1, name="right")
+        return rlmesh.run(model, corridor(), seeds=range(4), journal=path)
+
+    monkeypatch.setattr(os, "fsync", fills_up)
+    with pytest.raises(JournalError, match="No space left") as caught:
+        play()
+
+    partial = caught.value.partial
+    assert isinstance(partial, RunResult)
+    assert [item.reward for item in partial.scored_episodes][:2] == [3.0, 3.0]
+    assert len(read_journal(path)[1]) == 2
+    assert play().coverage == (4, 4, 0)
+    assert len(read_journal(path)[1]) == 4
+
+
+def test_a_journal_is_opened_before_an_episode_is_played(
+    tmp_path: Path, corridor: type[Any]
+) -> None:
+    path = tmp_path / "run.jsonl"
+    env = corridor()
+    begun(path)
+
+    with pytest.raises(JournalError, match="belongs to another run"):
+        rlmesh.run(Model(lambda observation: 1), env, seeds=range(4), journal=path)
+
+    assert env.seeds == []
