@@ -101,7 +101,7 @@ def test_the_public_names_are_these() -> None:
     assert rlmesh.__all__ == PUBLIC
 
 
-@pytest.mark.parametrize("name", [*PUBLIC, "jax", "numpy", "torch", "__version__"])
+@pytest.mark.parametrize("name", [*PUBLIC, "jax", "numpy", "recorder", "torch", "__version__"])
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(rlmesh, name) is not None
     assert name in dir(rlmesh)

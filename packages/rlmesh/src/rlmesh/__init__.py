@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from rlmesh import jax as jax
     from rlmesh import numpy as numpy
     from rlmesh import params, spaces, specs, types
+    from rlmesh import recorder as recorder
     from rlmesh import torch as torch
     from rlmesh._describe import describe, describe_json
     from rlmesh.authoring.factory import EnvFactory
@@ -258,7 +259,7 @@ _HOMES = {
     "describe": "rlmesh._describe",
     "describe_json": "rlmesh._describe",
 }
-_ROOMS = ("jax", "numpy", "params", "spaces", "specs", "torch", "types")
+_ROOMS = ("jax", "numpy", "params", "recorder", "spaces", "specs", "torch", "types")
 
 
 if not TYPE_CHECKING:
