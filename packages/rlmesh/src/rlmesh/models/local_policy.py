@@ -80,6 +80,10 @@ class LocalPolicy:
         self._single = self.corners.predict
         self._answers = Answers(self.name, contract)
         self._fits = self._answers.fits
+        self.bind_lanes(contract, num_envs=num_envs)
+
+    def bind_lanes(self, contract: EnvContract | None, *, num_envs: int) -> None:
+        """Learn how observations of several lanes come apart, and nothing else."""
         if contract is not None and num_envs > 1:
             space = contract.observation_space
             self._lanes = compile_batch_codec(space, backend=NUMPY)
@@ -169,6 +173,10 @@ class LocalPolicy:
             return [self._convert(row) for row in self._split_values(observation, lanes)]
         converted = self._convert(observation)
         return converted if self._listed is None else self._listed(converted)
+
+    def split_observation(self, observation: object, lanes: int) -> list[Any]:
+        """Return each lane's observation, in the values that it came in."""
+        return self._split_values(observation, lanes)
 
     def _split(self, observation: object, lanes: int) -> list[Any]:
         """Return each lane's observation, in the model's values."""

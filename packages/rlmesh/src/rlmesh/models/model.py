@@ -23,6 +23,7 @@ from rlmesh.values import Array
 from rlmesh.values import Backend as ArrayBackend
 
 if TYPE_CHECKING:
+    from rlmesh.models.adapting import AdapterSpec
     from rlmesh.params import ParamSpec
     from rlmesh.runs.results import RunResult
     from rlmesh.runs.session import Session
@@ -51,7 +52,8 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
 
     Args:
         source: what to wrap; a subclass needs none.
-        spec: None or `NO_ADAPTER`: observations and actions are used as they are.
+        spec: None or `NO_ADAPTER`: observations and actions are used as they are. What has an
+            `adapter_for` makes adapters between the model and its environments.
         name: what results call the model; by default the name of the class or function.
         digest: the content digest of what was loaded, kept in results.
         on_episode_end: called when an episode ends, with its id where it takes an argument; a
@@ -76,7 +78,7 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
     params: ClassVar[ParamSpec | None] = None
     workflow_edition: str | None = None
     device: object = None
-    spec: NoAdapter | None = None
+    spec: NoAdapter | AdapterSpec | None = None
     name: str = ""
     digest: str | None = None
     allow_fusion: bool = True
@@ -94,7 +96,7 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
         self,
         source: Source = None,
         *,
-        spec: NoAdapter | None = None,
+        spec: NoAdapter | AdapterSpec | None = None,
         name: str | None = None,
         digest: str | None = None,
         on_episode_end: Callable[..., object] | None = None,
@@ -267,11 +269,15 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
         found: object = self.spec if spec is None else spec
         if found is None:
             found = getattr(policy, "spec", None)
-        if found is not None and found is not Sentinel.NO_ADAPTER:
-            raise ModelTypeError(
-                f"spec is {found!r}", hint="this version takes None or rlmesh.NO_ADAPTER"
-            )
-        self.spec = found
+        if found is not None and not isinstance(found, Sentinel):
+            if not callable(getattr(found, "adapter_for", None)):
+                raise ModelTypeError(
+                    f"spec is {found!r}",
+                    hint="it can be None, rlmesh.NO_ADAPTER, or what has 'adapter_for(contract)'",
+                )
+        elif found is Sentinel.RANDOM_SAMPLE:
+            raise ModelTypeError("spec is rlmesh.RANDOM_SAMPLE", hint="that is a model")
+        self.spec = cast("NoAdapter | AdapterSpec | None", found)
 
     def _derive(self) -> Corners:
         """Find out, once, how this model predicts.

@@ -16,7 +16,7 @@ from rlmesh.models.horizon import (
     tell_of_instruction,
     usable_horizon,
 )
-from rlmesh.models.model import ModelTypeError, is_model, is_model_class
+from rlmesh.models.model import Model, ModelTypeError, is_model, is_model_class
 from rlmesh.models.sentinels import Sentinel
 
 if TYPE_CHECKING:
@@ -132,7 +132,6 @@ def policy_for(
         ModelTypeError: it is none of these.
         ConfigurationError: an option is out of range, or the model does not take it.
     """
-    from rlmesh.models.chunk_policy import chunk_policy
     from rlmesh.models.random_policy import RandomPolicy
 
     horizon = checked_horizon(execution_horizon)
@@ -145,14 +144,12 @@ def policy_for(
     if is_model_class(model):
         made = model()
         try:
-            tell_of_instruction(instruction, made.name)
-            return chunk_policy(made, horizon, lead, owns_model=True)
+            return _policy_of(made, horizon, lead, instruction, owns_model=True)
         except BaseException:
             made.close()
             raise
     if is_model(model):
-        tell_of_instruction(instruction, model.name)
-        return chunk_policy(model, horizon, lead)
+        return _policy_of(model, horizon, lead, instruction, owns_model=False)
     make = getattr(model, "policy", None)
     if not isinstance(model, type) and callable(make):
         options = {"execution_horizon": horizon, "prefetch_lead": lead, "instruction": instruction}
@@ -160,4 +157,22 @@ def policy_for(
     raise ModelTypeError(
         f"{model!r} is not a Model",
         hint="wrap it in rlmesh.numpy.Model(...) for numpy arrays, or in rlmesh.Model(...)",
+    )
+
+
+def _policy_of(
+    model: Model, horizon: int, lead: int, instruction: str | None, *, owns_model: bool
+) -> Policy:
+    from rlmesh.models.adapting import AdaptedPolicy, is_adapter_spec
+    from rlmesh.models.chunk_policy import chunk_policy
+
+    spec = model.spec
+    if not is_adapter_spec(spec):
+        tell_of_instruction(instruction, model.name)
+        return chunk_policy(model, horizon, lead, owns_model=owns_model)
+    return AdaptedPolicy(
+        chunk_policy(model, horizon, lead, owns_model=owns_model),
+        spec,
+        instruction=instruction,
+        trust_entrypoints=model.trust_entrypoints,
     )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rlcore import InvalidActionError
+from rlcore import InvalidActionError, UnsupportedError
 
 from rlmesh.backends.frameworks import FrameworkName
+from rlmesh.models.adapting import is_adapter_spec
 from rlmesh.models.batching import unstack
 from rlmesh.models.chunks import frames_of
 from rlmesh.models.context import EpisodeContext
@@ -27,6 +28,11 @@ class Served:
     """A `Model` as a server needs it; see `rlmesh.server.served_model`."""
 
     def __init__(self, model: Model) -> None:
+        if is_adapter_spec(model.spec):
+            raise UnsupportedError(
+                f"{model.name!r} has a spec, and served models are not adapted",
+                hint="Serve it with spec=rlmesh.NO_ADAPTER, or run it where it is.",
+            )
         self._model = model
         self.name = model.name
         self.digest = model.digest

@@ -58,6 +58,22 @@ def model_behind(
     return None
 
 
+def given_model(source: object, kwargs: Mapping[str, object]) -> Model[Any, Any]:
+    """Return the model that a program has: one as it is, or what becomes one, as in `model_behind`.
+
+    Raises:
+        ConfigurationError: it is no model, or is made already and is given arguments.
+        Error: the model does not load.
+    """
+    found: Any = source
+    if is_model_class(found):
+        return found.from_config(**kwargs)
+    name = getattr(found, "__qualname__", type(found).__qualname__)
+    if is_model(found) or _is_network(found) or _is_policy(found):
+        return _made(found, name, kwargs)
+    return _wrapped(found, name, kwargs)
+
+
 def _made(found: Any, text: str, kwargs: Mapping[str, object]) -> Model[Any, Any]:
     if isinstance(found, type):
         return NumpyModel(cast("Callable[..., object]", found)(**kwargs))
