@@ -6,9 +6,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rlcore import ConfigurationError, Error
 from rlcore.command_line import Misuse
@@ -71,8 +71,8 @@ def startup_marks() -> dict[str, str]:
     """Return how far the start of this process's serve command has come.
 
     The keys are `rlmesh.startup.<phase>_ms` for the phases `process` (Python runs), `imports`,
-    `env` or `model`, and `listen` that have passed; the values are milliseconds since the process began.
-    Clients are told them at their handshakes. Empty where no such command runs.
+    `env` or `model`, and `listen` that have passed; the values are milliseconds since the process
+    began. Clients are told them at their handshakes. Empty where no such command runs.
     """
     return STARTUP.marks()
 
@@ -122,6 +122,38 @@ def serve_env(
             device=device,
             workflow_edition=workflow_edition,
         ).serve()
+
+
+def serve_model(
+    source: object,
+    address: str | None = None,
+    /,
+    *,
+    binding: Mapping[str, object] | None = None,
+    workflow_edition: str | None = None,
+) -> None:
+    """Serve a model until Ctrl-C or SIGTERM; it is closed then.
+
+    Args:
+        source: `module:attribute` or the file of a policy (see `rlmesh.models.sources`), a `Model`
+            as class or instance, or a policy or function, which is wrapped in the numpy one.
+        address: where; by default a free port on the loopback interface.
+        binding: what a class of models is loaded with (`from_config`).
+        workflow_edition: the edition that the model was written for, instead of its own.
+
+    Raises:
+        ParamError: the binding is not what the parameters can be; nothing was loaded.
+        Error: it cannot be loaded or served.
+    """
+    from rlmesh.models.sources import given_model, model_behind
+
+    model: Model[Any, Any]  # Any: whatever it is for
+    if isinstance(source, str):
+        # With `insist`, what is no model raises.
+        model = cast("Model[Any, Any]", model_behind(source, binding or {}, insist=True))
+    else:
+        model = given_model(source, binding or {})
+    model.serve(address, workflow_edition=workflow_edition, peer_extra=_description(model))
 
 
 def serve(command: Command) -> int:
