@@ -189,7 +189,7 @@ def until() -> Callable[[Callable[[], bool]], None]:
     """Wait until something another thread does is seen."""
 
     def wait(seen: Callable[[], bool]) -> None:
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while not seen():
             assert time.monotonic() < end, "it did not happen"
             time.sleep(0.005)

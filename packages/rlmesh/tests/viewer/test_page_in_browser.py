@@ -47,14 +47,14 @@ class Running:
         )
 
     def address(self) -> str:
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while self.view.address is None:
             assert time.monotonic() < end, "the page was not opened"
             time.sleep(0.01)
         return self.view.address
 
     def end(self) -> RunResult:
-        self._thread.join(20)
+        self._thread.join(40)
         assert self.result is not None
         return self.result
 
@@ -99,7 +99,7 @@ def told(name: str, condition: str) -> str:
 
 def wait_for(page: Page, condition: str) -> None:
     """Wait until a condition holds; the page's policy lets nobody else evaluate anything in it."""
-    end = time.monotonic() + 15
+    end = time.monotonic() + 30
     while not page.evaluate(condition):
         assert time.monotonic() < end, condition
         page.wait_for_timeout(20)

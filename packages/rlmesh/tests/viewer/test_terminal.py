@@ -94,11 +94,13 @@ class Sitting:
 
     def wait_for(self, seen: Callable[[bytes], object]) -> None:
         """Read until what was seen says so."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + 40
         while not seen(self.seen):
-            assert time.monotonic() < end, self.seen[-2000:]
+            ended = self.process.poll() is not None
             if select.select([self._user], [], [], 0.05)[0]:
                 self.seen += os.read(self._user, 65536)
+            elif ended or time.monotonic() > end:
+                raise AssertionError(words(self.seen)[-3000:])
 
     def type(self, keys: bytes) -> None:
         """Type, and forget what was seen before."""
