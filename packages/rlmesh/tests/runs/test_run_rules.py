@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import rlmesh
 import rlmesh.numpy
-from rlmesh import ConfigurationError, EnvServer, EpisodeResult, RunResult
+from gymnasium.vector import SyncVectorEnv
+from rlmesh import ConfigurationError, EnvServer, EpisodeResult, ModelServer, RunResult
 from rlmesh.runs.hooks import RunHooks
 
 RIGHT = rlmesh.numpy.Model(lambda observation: 1)
@@ -176,3 +177,47 @@ def test_a_result_says_what_shaped_it_and_how_long_things_took(corridor: Any) ->
     with EnvServer(corridor) as server:
         remote = rlmesh.run(RIGHT, server.address)
     assert {row.metric for row in remote.telemetry if row.component == "env"} == {"rpc.total"}
+
+
+class Leaves(RunHooks):
+    """Stops a server at the second step of an episode."""
+
+    def __init__(self, episode: int, server: ModelServer) -> None:
+        self._episode = episode
+        self._server = server
+        self.successor: ModelServer | None = None
+
+    def on_step(self, event: rlmesh.StepEvent) -> None:
+        if (event.episode, event.step) == (self._episode, 1):
+            self._server.shutdown()
+            if self.successor is None:
+                self.successor = ModelServer(RIGHT, self._server.address)
+                self.successor.start()
+
+
+@pytest.mark.parametrize("lanes", [False, True])
+def test_a_served_model_that_comes_back_costs_its_episode_only(corridor: Any, lanes: bool) -> None:
+    server = ModelServer(RIGHT)
+    server.start()
+    hooks = Leaves(2, server)
+    env = SyncVectorEnv([corridor]) if lanes else corridor()
+    try:
+        result = rlmesh.run(rlmesh.RemoteModel(server.address), env, episodes=5, hooks=hooks)
+    finally:
+        assert hooks.successor is not None
+        hooks.successor.shutdown()
+
+    assert outcomes(result) == ["completed", "completed", "infra_error", "completed", "completed"]
+
+
+def test_a_served_model_that_is_gone_ends_the_run_with_what_was_finished(corridor: Any) -> None:
+    class Gone(RunHooks):
+        def on_step(self, event: rlmesh.StepEvent) -> None:
+            if (event.episode, event.step) == (2, 1):
+                server.shutdown()
+
+    with ModelServer(RIGHT) as server, pytest.raises(rlmesh.RunFailed, match="the model was") as it:
+        rlmesh.run(rlmesh.RemoteModel(server.address), corridor(), episodes=50, hooks=Gone())
+
+    assert outcomes(it.value.partial)[:3] == ["completed", "completed", "infra_error"]
+    assert isinstance(it.value.__cause__, rlmesh.TransportError)

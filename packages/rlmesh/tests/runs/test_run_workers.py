@@ -157,8 +157,10 @@ def test_an_endpoint_that_is_lost_leaves_its_episodes_to_the_others(corridor: An
                 server.shutdown()
                 lost.set()
 
-    # The other one plays on only when its companion is gone.
-    patient = corridor(5, on_step=lambda seed, step: lost.wait(20))
+    def wait(seed: int | None, step: int) -> None:
+        lost.wait(20)  # the other one plays on only when its companion is gone
+
+    patient = corridor(5, on_step=wait)
     with EnvServer(lambda: corridor(5)) as server:
         result = rlmesh.run(RIGHT, [patient, server.address], episodes=9, retries=1, hooks=Stop())
 

@@ -185,6 +185,7 @@ class Evaluation:
             limits=settings.limits,
             retries=settings.retries,
             run_seconds=settings.run_seconds,
+            players=len(self._seats),
             control=None if self._view is None else self._view.control,
         )
         opened.callback(predictor.close)

@@ -13,6 +13,7 @@ from rlcore import (
     EnvironmentException,
     InvalidActionError,
     RLMeshException,
+    TransportError,
     UnsupportedError,
 )
 
@@ -27,7 +28,7 @@ from rlmesh.runs.local_lanes import RESET_MASK
 from rlmesh.runs.match import Halted, Match
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.seat import Seat
-from rlmesh.runs.signals import EnvironmentFailed, failed
+from rlmesh.runs.signals import EpisodeFailed, failed
 from rlmesh.runs.telemetry import Telemetry
 from rlmesh.specs import AutoresetMode, EnvContract
 
@@ -107,7 +108,7 @@ class LanePlayer:
                     if not self._fill():
                         return
                     self._round()
-                except EnvironmentFailed as failure:
+                except EpisodeFailed as failure:
                     self._fail(failure)
         except Halted:
             return
@@ -171,7 +172,7 @@ class LanePlayer:
         for episode in fresh:
             episode.started = perf_counter()
             plan = episode.plan
-            episode.known = match.predictor.begin(match.episode_id(plan), plan.seed)
+            episode.known = match.begin(plan)
             match.announcer.reset(plan, rows[episode.place - self._first], episode.place)
         return True
 
@@ -206,7 +207,8 @@ class LanePlayer:
 
     def _round(self) -> None:
         """Take a step in every lane."""
-        match, played = self._match, list(self.playing)
+        match = self._match
+        played = sorted(self.playing, key=lambda episode: episode.place)
         before = perf_counter()
         known = [cast("PolicyEpisode", episode.known) for episode in played]
         lanes = [episode.place - self._first for episode in played]
@@ -246,11 +248,13 @@ class LanePlayer:
             raise Halted
 
     def _actions(self, known: list[PolicyEpisode], lanes: list[int]) -> Any:
-        predict = self._match.predictor.predict_batch
-        if lanes == list(range(self._count)):
-            return predict(self._observed, known)
-        batch = self._values.some(self._observed, lanes)
-        return self._values.filled(predict(batch, known), lanes)
+        predict, are_all = self._match.predictor.predict_batch, len(lanes) == self._count
+        batch = self._observed if are_all else self._values.some(self._observed, lanes)
+        try:
+            actions = predict(batch, known)
+        except (TransportError, CallTimeout) as error:
+            raise self._match.without_model(error) from error
+        return actions if are_all else self._values.filled(actions, lanes)
 
     def _finish(self, ended: list[Episode], given: "_Given") -> None:
         match = self._match
@@ -316,9 +320,9 @@ class LanePlayer:
                     f"step of lane {lane} gave no score: reward is {rewards[lane]}",
                     operation="step",
                 )
-                raise EnvironmentFailed(Outcome.ENV_ERROR, error)
+                raise EpisodeFailed(Outcome.ENV_ERROR, error)
 
-    def _fail(self, failure: EnvironmentFailed) -> None:
+    def _fail(self, failure: EpisodeFailed) -> None:
         """Charge the episodes that a failure is known to be of; have the others played again."""
         match = self._match
         match.check_end(failure)
@@ -337,13 +341,16 @@ class LanePlayer:
         for episode in charged:
             match.failed(self.playing, episode, failure)
         self._over.clear()
+        if failure.of_model:
+            match.ask_again(failure)
+            return
         # Processes of gymnasium's lanes do not survive a failure of one of them.
         anew = not self.seat.target.is_remote
         if not match.board.is_done and self.seat.recover(failure, anew=anew):
             match.predictor.bind(self.seat)
 
-    def _charged(self, played: list[Episode], failure: EnvironmentFailed) -> list[Episode]:
-        if len(played) == 1 or failure.outcome is Outcome.INFRA_ERROR:
+    def _charged(self, played: list[Episode], failure: EpisodeFailed) -> list[Episode]:
+        if len(played) == 1 or failure.of_model or failure.outcome is Outcome.INFRA_ERROR:
             return played
         said = _BLAMED.search(str(failure.error))
         if said is None:

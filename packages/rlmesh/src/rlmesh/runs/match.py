@@ -5,8 +5,9 @@ from dataclasses import replace
 from math import inf
 from time import monotonic
 
-from rlcore import CallTimeout
+from rlcore import CallTimeout, TransportError
 
+from rlmesh.models.policy import PolicyEpisode
 from rlmesh.runs.announcer import Announcer
 from rlmesh.runs.budget import Limits, Plan
 from rlmesh.runs.episode import Episode
@@ -16,7 +17,7 @@ from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.predictor import Predictor
 from rlmesh.runs.results import EpisodeResult
 from rlmesh.runs.scoreboard import Scoreboard
-from rlmesh.runs.signals import CannotGoOn, Enough, EnvironmentFailed
+from rlmesh.runs.signals import CannotGoOn, Enough, EpisodeFailed
 from rlmesh.runs.views import ViewControl
 
 
@@ -35,6 +36,7 @@ class Match:
         limits: where an episode is cut off, and how long it may take in all.
         retries: how often an episode without a score is tried again.
         run_seconds: how long the run may take.
+        players: how many there are.
         control: what somebody asks who watches.
 
     Attributes:
@@ -51,6 +53,7 @@ class Match:
         limits: Limits,
         retries: int = 0,
         run_seconds: float | None = None,
+        players: int = 1,
         control: ViewControl | None = None,
     ) -> None:
         self.board = board
@@ -61,6 +64,8 @@ class Match:
         self.control = control
         self.is_bounded = run_seconds is not None or limits.timeout is not None
         self._retries = retries
+        self._players = players
+        self._losses = 0
         self._run_seconds = run_seconds
         self._id = uuid.uuid4().hex
         self._over_at = inf if run_seconds is None else monotonic() + run_seconds
@@ -77,6 +82,42 @@ class Match:
             return until.sooner(monotonic() + self.limits.timeout, "episode")
         return until
 
+    def begin(self, plan: Plan) -> PolicyEpisode:
+        """Open an attempt at an episode for the policy.
+
+        Raises:
+            EpisodeFailed: a served model cannot be reached.
+        """
+        try:
+            return self.predictor.begin(self.episode_id(plan), plan.seed)
+        except (TransportError, CallTimeout) as error:
+            raise self.without_model(error) from error
+
+    def without_model(self, error: TransportError | CallTimeout) -> EpisodeFailed:
+        """Return what it means for an episode that a served model was lost or is too slow.
+
+        Raises:
+            CallTimeout: it is a model of this process that hangs.
+        """
+        if self.predictor.is_stuck:
+            raise error
+        slow = isinstance(error, CallTimeout)
+        return EpisodeFailed(Outcome.TIMEOUT if slow else Outcome.INFRA_ERROR, error, of_model=True)
+
+    def ask_again(self, failure: EpisodeFailed) -> None:
+        """Have a model that was lost asked again by the next episode.
+
+        Raises:
+            CannotGoOn: it was lost again and again.
+        """
+        self._losses += failure.outcome is Outcome.INFRA_ERROR
+        # Players lose one server at the same time, and that is one loss.
+        if self._losses > self._players and not self.board.is_done:
+            told = f"{type(failure.error).__name__}: {failure.error}"
+            raise CannotGoOn(
+                f"the model was lost again and again: {told}", failure.error, everywhere=True
+            )
+
     def ended(
         self,
         playing: list[Episode],
@@ -86,10 +127,12 @@ class Match:
     ) -> None:
         """Take the result of an episode, which is then no longer among those that are played."""
         playing.remove(episode)
+        if result.outcome.scored:
+            self._losses = 0
         self.board.record(result, error)
         self.announcer.episode_end(result)
 
-    def failed(self, playing: list[Episode], episode: Episode, failure: EnvironmentFailed) -> None:
+    def failed(self, playing: list[Episode], episode: Episode, failure: EpisodeFailed) -> None:
         """Take the failure of an episode: it is tried again, or that is its result.
 
         Raises:
@@ -116,7 +159,7 @@ class Match:
                 self.ended(playing, episode, episode.failed(Outcome.TIMEOUT, error), error)
             raise CannotGoOn(f"the model hangs: {error}", error, everywhere=True)
 
-    def check_end(self, failure: EnvironmentFailed) -> None:
+    def check_end(self, failure: EpisodeFailed) -> None:
         """Do nothing where a failure is one.
 
         Raises:

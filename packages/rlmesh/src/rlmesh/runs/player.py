@@ -3,7 +3,13 @@
 import math
 from time import perf_counter
 
-from rlcore import CallTimeout, EnvironmentException, InvalidActionError, RLMeshException
+from rlcore import (
+    CallTimeout,
+    EnvironmentException,
+    InvalidActionError,
+    RLMeshException,
+    TransportError,
+)
 
 from rlmesh.models.seeds import TRIAL_INDEX_OPTION
 from rlmesh.runs.budget import Plan
@@ -12,7 +18,7 @@ from rlmesh.runs.hooks import StepEvent
 from rlmesh.runs.match import Halted, Match
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.seat import Seat
-from rlmesh.runs.signals import EnvironmentFailed, failed
+from rlmesh.runs.signals import EpisodeFailed, failed
 from rlmesh.runs.telemetry import Telemetry
 
 
@@ -62,10 +68,10 @@ class Player:
         match.announcer.episode_start(plan)
         episode = Episode(plan, self._place)
         self.playing = [episode]
-        failure: EnvironmentFailed | None = None
+        failure: EpisodeFailed | None = None
         try:
             self._run(episode)
-        except EnvironmentFailed as error:
+        except EpisodeFailed as error:
             failure = error
         except CallTimeout as error:
             match.hung(self.playing, error)
@@ -77,7 +83,9 @@ class Player:
             match.ended(self.playing, episode, episode.finished(match.grader), None)
         else:
             match.failed(self.playing, episode, failure)
-            if not match.board.is_done and self.seat.recover(failure):
+            if failure.of_model:
+                match.ask_again(failure)
+            elif not match.board.is_done and self.seat.recover(failure):
                 match.predictor.bind(self.seat)
 
     def _run(self, episode: Episode) -> None:  # noqa: C901 - one loop, without calls in between
@@ -90,7 +98,7 @@ class Player:
         if match.is_bounded:
             seat.until(match.until_now())
         observation = self._reset(plan, episode)
-        known = episode.known = match.predictor.begin(match.episode_id(plan), plan.seed)
+        known = episode.known = match.begin(plan)
         announcer.reset(plan, observation, place)
         predict, step, clock = match.predictor.predict, seat.step, perf_counter
         add_prediction, add_step, add_round = self._predictions, self._steps, self._rounds
@@ -100,7 +108,10 @@ class Player:
         try:
             while True:
                 before = clock()
-                action = predict(observation, known)
+                try:
+                    action = predict(observation, known)
+                except (TransportError, CallTimeout) as error:
+                    raise match.without_model(error) from error
                 predicted = clock()
                 try:
                     following, reward, terminated, truncated, info = step(action)
@@ -178,7 +189,7 @@ class Player:
         self._resets((perf_counter() - before) * 1000)
         return observation
 
-    def _no_score(self, reward: float, plan: Plan, steps: int) -> EnvironmentFailed:
+    def _no_score(self, reward: float, plan: Plan, steps: int) -> EpisodeFailed:
         identity = self.seat.identity
         name = None if identity is None else identity.name
         whose = "" if name is None else f" of {name!r}"
@@ -190,4 +201,4 @@ class Player:
             seed=plan.seed,
             step=steps + 1,
         )
-        return EnvironmentFailed(Outcome.ENV_ERROR, error)
+        return EpisodeFailed(Outcome.ENV_ERROR, error)

@@ -9,7 +9,7 @@ from rlcore.log import logger
 from rlmesh.runs.driven import takes_trial
 from rlmesh.runs.helper_thread import Until
 from rlmesh.runs.outcomes import Outcome
-from rlmesh.runs.signals import CannotGoOn, EnvironmentFailed
+from rlmesh.runs.signals import CannotGoOn, EpisodeFailed
 from rlmesh.runs.targets import Target
 from rlmesh.runs.timed import Timed
 
@@ -77,7 +77,7 @@ class Seat:
         """Note that an episode came to its end."""
         self._lost_in_a_row = 0
 
-    def recover(self, failure: EnvironmentFailed, *, anew: bool = False) -> bool:
+    def recover(self, failure: EpisodeFailed, *, anew: bool = False) -> bool:
         """Make an environment that was lost usable again, and tell whether it is another one now.
 
         Args:
@@ -123,7 +123,7 @@ class Seat:
             self._timed = Timed(self.target.env, self._step_seconds)
             self.reset, self.step = self._timed.reset, self._timed.step
 
-    def _reopen(self, open_again: Callable[[], Target], failure: EnvironmentFailed) -> None:
+    def _reopen(self, open_again: Callable[[], Target], failure: EpisodeFailed) -> None:
         lost = self.target
         timed = self._timed
         try:
@@ -153,5 +153,5 @@ class Seat:
             self._timed.close(lambda: target.close(close_env=close_env))
 
 
-def _told(failure: EnvironmentFailed) -> str:
+def _told(failure: EpisodeFailed) -> str:
     return f"{type(failure.error).__name__}: {failure.error}"

@@ -11,13 +11,14 @@ from rlcore import (
 from rlmesh.runs.outcomes import Outcome
 
 
-class EnvironmentFailed(Exception):
-    """The environment's side failed, or the way to it: the episode has no score."""
+class EpisodeFailed(Exception):
+    """The environment failed, or the way to it or to the model: the episode has no score."""
 
-    def __init__(self, outcome: Outcome, error: RLMeshException) -> None:
+    def __init__(self, outcome: Outcome, error: RLMeshException, *, of_model: bool = False) -> None:
         super().__init__(outcome, error)
         self.outcome = outcome
         self.error = error
+        self.of_model = of_model
 
     @property
     def was_lost(self) -> bool:
@@ -45,7 +46,7 @@ class Enough(Exception):
         self.reason = reason
 
 
-def failed(error: RLMeshException) -> EnvironmentFailed:
+def failed(error: RLMeshException) -> EpisodeFailed:
     """Return what an error of the environment's side means for its episode.
 
     Raises:
@@ -55,7 +56,7 @@ def failed(error: RLMeshException) -> EnvironmentFailed:
     if isinstance(error, KeyboardInterrupt | IdentityError):
         raise error
     if isinstance(error, EnvironmentException | InvalidObservationError):
-        return EnvironmentFailed(Outcome.ENV_ERROR, error)
+        return EpisodeFailed(Outcome.ENV_ERROR, error)
     if isinstance(error, CallTimeout):
-        return EnvironmentFailed(Outcome.TIMEOUT, error)
-    return EnvironmentFailed(Outcome.INFRA_ERROR, error)
+        return EpisodeFailed(Outcome.TIMEOUT, error)
+    return EpisodeFailed(Outcome.INFRA_ERROR, error)
