@@ -1,9 +1,10 @@
 """The options of `rlmesh run`."""
 
 import argparse
-import re
 from collections.abc import Callable
 from pathlib import Path
+
+from rlcore import ConfigurationError
 
 from rlmesh.cli.look import add_tls, add_wait, positive_seconds
 
@@ -87,8 +88,13 @@ def count_in(text: str) -> int:
 
 def view_in(text: str) -> str:
     """Return where a run is watched, as an option names it."""
-    if not re.fullmatch(r"terminal|both|http(:[1-9]\d{0,4})?", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is none of terminal, http, http:PORT, both")
+    from rlmesh.viewer.view import view_of
+
+    try:
+        view_of(text)
+    except ConfigurationError as error:
+        message = f"{text!r} is none of terminal, http, http:PORT, both"
+        raise argparse.ArgumentTypeError(message) from error
     return text
 
 
