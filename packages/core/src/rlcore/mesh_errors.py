@@ -295,7 +295,8 @@ class CallTimeout(RLMeshException, TimeoutError):
     Attributes:
         operation: what was waited for.
         seconds: how long.
-        layer: whose patience ended: `connect`, `request`, `environment`, `episode`, `shutdown`.
+        layer: whose patience ended: `connect`, `request`, `environment`, `episode`, `model`, `run`,
+            `shutdown`.
     """
 
     default_code = "timeout"
