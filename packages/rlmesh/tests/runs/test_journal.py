@@ -290,6 +290,14 @@ def test_the_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
     Journal.open(path, Header("m", None, None, (1,))).close()
 
 
+def test_a_system_without_file_locks_is_told_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(JournalError, match="needs file locks"):
+        Journal.open(tmp_path / "run.jsonl", HEADER)
+
+
 def test_each_line_is_json_that_other_tools_read(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     begun(path, episode(1, reward=float("inf")))

@@ -6,7 +6,6 @@ that did not is cut off when the journal is opened again.
 """
 
 import errno
-import fcntl
 import json
 import os
 import stat
@@ -56,7 +55,7 @@ class Journal:
         """
         place = Path(path)
         try:
-            descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         except OSError as error:
             raise _failed(place, "be opened", error) from error
         try:
@@ -115,6 +114,12 @@ class Journal:
         return f"<Journal {str(self.path)!r}: {state}>"
 
     def _claim(self) -> None:
+        try:
+            import fcntl  # not on every system, where runs without a journal work as well
+        except ImportError as error:
+            raise JournalError(
+                "a journal needs file locks, which this system does not have", path=str(self.path)
+            ) from error
         try:
             fcntl.flock(self._open(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
