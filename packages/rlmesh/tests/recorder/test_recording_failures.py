@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
@@ -297,3 +298,65 @@ def test_a_run_whose_environment_cannot_be_made_leaves_a_valid_recorder(
         found = load(recorder.export(tmp_path / "b"))
 
     assert [workload.episodes for workload in found.workloads] == [[]]
+
+
+RAISES = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from cart import make
+from rlmesh.models.sentinels import RANDOM_SAMPLE
+from rlmesh.recorder import Recorder
+from rlmesh.runs.run import run
+
+def main():
+    recorder = Recorder()
+    run(RANDOM_SAMPLE, make(), seeds=[1, 2], hooks=recorder.capture(model="m", env="e"),
+        progress=False)
+    print(recorder.staging, flush=True)
+    if sys.argv[2] == "export":
+        recorder.export(sys.argv[1] + "/b")
+    else:
+        raise ValueError("before the export")
+main()
+"""
+
+
+def test_a_script_that_raises_before_its_export_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "cart.py").write_text(CART)
+    done = subprocess.run(
+        [sys.executable, "-c", RAISES, tmp_path, "raise"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "ValueError: before the export" in done.stderr
+    assert "Recorder.recover(" in done.stderr
+    with Recorder.recover(done.stdout.strip()) as recorder:
+        assert [one.seed for one in recorder.workloads[0].episodes] == [1, 2]
+        recorder.export(tmp_path / "b")
+    assert not Path(done.stdout.strip()).exists()
+
+
+def test_a_script_that_exported_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "cart.py").write_text(CART)
+    done = subprocess.run(
+        [sys.executable, "-c", RAISES, tmp_path, "export"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert not Path(done.stdout.strip()).exists()
+
+
+def test_a_recorder_that_nobody_has_any_more_leaves_nothing_behind(play: Played, walk: Any) -> None:
+    recorder = Recorder()
+    play(walk(), recorder.capture(model="m", env="e", cameras=[]), seeds=[1])
+    staging = recorder.staging
+
+    del recorder
+    gc.collect()
+
+    assert staging is not None
+    assert not staging.exists()

@@ -17,6 +17,7 @@ from rlmesh.models.sentinels import RANDOM_SAMPLE
 from rlmesh.recorder import Difference, Recorder, load, replay
 from rlmesh.runs.results import RunResult
 from rlmesh.server.env_server import EnvServer
+from rlmesh.torch import Model as TorchModel
 
 Played = Callable[..., RunResult]
 
@@ -300,3 +301,12 @@ def test_a_difference_is_told_in_one_line() -> None:
         "workload 0, episode 3 (seed 103) differs at its reset in observation $.x[0]: "
         "recorded 1.0, now 1.5; up to 0.5 apart"
     )
+
+
+def test_what_a_torch_model_saw_is_replayed_with_arrays(
+    play: Played, walk: Any, tmp_path: Path
+) -> None:
+    model = TorchModel(lambda seen: int(seen.sum() > 0))
+    path = recorded(play, walk(), tmp_path / "b", model=model, observations=True)
+
+    assert replay(path, walk()).matches

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import zipfile
 from collections.abc import Callable
 from importlib import import_module
@@ -15,7 +16,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from rlcore import BundleError
+from rlcore import BundleError, MissingDependencyError
 from rlmesh.recorder import Recorder, Trajectory, load
 from rlmesh.recorder.columns import ValueColumn
 from rlmesh.recorder.digests import digest_of
@@ -328,3 +329,10 @@ def test_parquet_has_a_row_for_each_step(play: Played, walk: Any, tmp_path: Path
         assert table["info/at"].to_pylist() == [1, 2, 3, 4, 5]
         shapes = json.loads(table.schema.metadata[b"rlmesh.shapes"])
         assert shapes == {"observation": [2]}
+
+
+def test_parquet_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+
+    with pytest.raises(MissingDependencyError, match=r"rlmesh\[parquet\]"):
+        Recorder().capture(model="m", env="e", parquet=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,7 @@ import av
 import gymnasium as gym
 import numpy as np
 import pytest
-from rlcore import ConfigurationError
+from rlcore import ConfigurationError, MissingDependencyError
 from rlmesh.models.sentinels import RANDOM_SAMPLE
 from rlmesh.recorder import Recorder, load
 from rlmesh.recorder.fitting import fitted, video_size
@@ -304,3 +305,32 @@ def test_what_a_job_raises_comes_out_where_it_is_waited_for() -> None:
         worker.wait()
     worker.wait()
     worker.close()
+
+
+def test_without_pyav_a_run_is_recorded_without_videos_and_says_so(
+    play: Played, walk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+    with Recorder() as recorder:
+        with pytest.warns(UserWarning, match=r"no video is recorded: .*rlmesh\[video\]"):
+            play(walk(), recorder.capture(model="m", env="e"), seeds=[1])
+
+        (one,) = recorder.workloads[0].episodes
+        assert one.media == ()
+        assert one.trajectory is not None
+        with pytest.raises(MissingDependencyError, match="PyAV, which is not installed"):
+            recorder.capture(model="m", env="e", cameras=["render"])
+
+
+def test_environments_of_a_list_are_filmed_one_by_one(
+    play: Played, walk: Any, tmp_path: Path
+) -> None:
+    with Recorder() as recorder:
+        result = play([walk(), walk()], recorder.capture(model="m", env="e"), seeds=range(6))
+        path = recorder.export(tmp_path / "b")
+
+    assert result.coverage.scored == 6
+    episodes = load(path).workloads[0].episodes
+    assert sorted(str(one.seed) for one in episodes) == list("012345")
+    assert [[film.camera for film in one.media] for one in episodes] == [["render"]] * 6
+    assert [[film.frame_count for film in one.media] for one in episodes] == [[5]] * 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import uuid
 import warnings
@@ -25,6 +26,7 @@ from rlmesh.runs.hooks import RunContext, RunHooks
 from rlmesh.runs.results import RunResult
 
 _log = logging.getLogger("rlmesh.recorder")
+_LIVE: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
 class Recorder:
@@ -65,7 +67,9 @@ class Recorder:
         )
         self._closed = False
         self._files_lost = False
-        self._finalizer = weakref.finalize(self, _leave, self._recording)
+        self._finalizer = weakref.finalize(self, _leave, self._recording, keep=False)
+        self._finalizer.atexit = False
+        _LIVE.add(self)
 
     @classmethod
     def recover(cls, staging: str | Path, **settings: Any) -> Self:  # Any: as the constructor's
@@ -261,7 +265,7 @@ class Recorder:
         finally:
             recording.worker.close()
             self._files_lost = recording.staging.exists
-            _leave(recording, closing=True)
+            _leave(recording, keep=recording.staging.chosen)
             self._finalizer.detach()
 
     def __enter__(self) -> Self:
@@ -277,6 +281,11 @@ class Recorder:
 
     def __repr__(self) -> str:
         return f"<Recorder {self.result_set_id!r}: {len(self._recording.workloads)} workloads>"
+
+    def _leave_at_exit(self) -> None:
+        if not self._closed:
+            self._recording.worker.close()
+            _leave(self._recording, keep=True)
 
     def _result_set(self) -> ResultSet:
         if not self._closed:
@@ -311,15 +320,22 @@ def _reading(workload: WorkloadRecord, files: FolderFiles | None) -> WorkloadRec
     return WorkloadRecord.from_dict(workload.to_dict(), workload.details_dict(), files)
 
 
-def _leave(recording: Recording, *, closing: bool = False) -> None:
-    """Remove what was staged, unless it is the only copy and somebody may want it."""
+def _leave(recording: Recording, *, keep: bool) -> None:
+    """Remove what was staged; with `keep`, only if it was exported or is nothing."""
     staging = recording.staging
     if not staging.exists:
         return
-    kept = not recording.exported and (staging.chosen or not closing)
-    if kept and any(workload.episodes for workload in recording.workloads):
+    unexported = not recording.exported
+    if keep and unexported and any(workload.episodes for workload in recording.workloads):
         folder = staging.folder
         staging.release()
         _log.warning("what was recorded is not exported; Recorder.recover(%r) has it", str(folder))
     else:
         staging.remove()
+
+
+@atexit.register
+def _keep() -> None:
+    """Leave what is the only copy: a script that raises has not come to its export."""
+    for recorder in list(_LIVE):
+        recorder._leave_at_exit()  # pyright: ignore[reportPrivateUsage]  # of this room
