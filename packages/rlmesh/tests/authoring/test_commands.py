@@ -120,6 +120,7 @@ def test_describe_says_in_one_line_what_has_no_description(command: Command) -> 
     assert done.stderr.splitlines()[-1].startswith("error: 'authored:nothing': <module 'authored'")
 
 
+@pytest.mark.slow
 def test_check_looks_at_the_description_of_a_factory_and_plays_it(command: Command) -> None:
     done = command("rlmesh", "check", "authored:Lines", "--steps", "5", "--json", "-")
 
@@ -143,6 +144,7 @@ def test_check_of_a_model_looks_at_its_description_only(command: Command) -> Non
     assert lines[1].startswith("warn  model_spec: authored:Policy declares no spec on the class")
 
 
+@pytest.mark.slow
 def test_the_checks_of_descriptions_are_a_command_with_buckets(
     command: Command, tmp_path: Path
 ) -> None:

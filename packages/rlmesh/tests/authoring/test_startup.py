@@ -1,7 +1,7 @@
 import time
 
 import rlmesh.serve
-from rlmesh.server.startup import Startup, process_start
+from rlmesh.server.startup import STARTUP, Startup, process_start
 
 
 def test_phases_are_counted_from_the_start_of_the_process_once_each() -> None:
@@ -18,6 +18,7 @@ def test_phases_are_counted_from_the_start_of_the_process_once_each() -> None:
     assert 0 <= float(first["rlmesh.startup.process_ms"]) < float(first["rlmesh.startup.env_ms"])
 
 
-def test_this_process_began_before_now_and_serves_nothing_by_command() -> None:
+def test_this_process_began_before_now_and_what_is_served_by_command_is_told() -> None:
     assert process_start() < time.time()
-    assert rlmesh.serve.startup_marks() == {}
+    assert Startup().marks() == {}
+    assert rlmesh.serve.startup_marks() == STARTUP.marks()
