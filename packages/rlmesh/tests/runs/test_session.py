@@ -1,8 +1,10 @@
+import threading
 from typing import Any
 
 import gymnasium as gym
 import pytest
-from rlcore import ConfigurationError, EnvironmentException, SessionClosed
+from rlcore import ConfigurationError, EnvironmentException, SessionClosed, UnsupportedError
+from rlmesh import EnvServer
 from rlmesh.models.model import Model as NativeModel
 from rlmesh.models.numpy_model import Model
 from rlmesh.models.sentinels import RANDOM_SAMPLE
@@ -97,3 +99,45 @@ def test_a_trial_for_an_environment_that_takes_none_is_refused(corridor: Any) ->
         pytest.raises(ConfigurationError, match="does not take a trial index"),
     ):
         driven.reset(seed=0, trial_index=3)
+
+
+def test_a_session_tells_what_it_drives(corridor: Any) -> None:
+    with session(RIGHT, corridor()) as driven:
+        assert driven.num_envs == 1
+        assert driven.frame_sources() == ()
+        with pytest.raises(UnsupportedError, match="no workflow edition"):
+            _ = driven.selected_workflow_edition
+    with EnvServer(corridor) as server, session(RIGHT, server.address) as driven:
+        assert driven.selected_workflow_edition
+
+
+@pytest.mark.parametrize("horizon", [0, 1025, 1.5])
+def test_a_horizon_that_cannot_be_is_refused_at_once(corridor: Any, horizon: Any) -> None:
+    with pytest.raises(ConfigurationError, match="execution_horizon"):
+        session(RIGHT, corridor(), execution_horizon=horizon)
+
+
+def test_a_model_is_asked_without_a_reset_too(corridor: Any) -> None:
+    with session(RIGHT, corridor()) as driven:
+        assert driven.predict(0) == 1
+
+
+def test_times_of_a_sessions_run_end_with_it(corridor: Any) -> None:
+    threads: list[int] = []
+    env = corridor(on_step=lambda *_: threads.append(threading.get_ident()))
+    with session(RIGHT, env) as driven:
+        driven.run(step_timeout_seconds=30)
+        driven.reset(seed=1)
+        driven.step(1)
+
+    assert threads[0] != threading.get_ident()
+    assert threads[-1] == threading.get_ident()
+
+
+def test_what_a_sessions_run_does_not_take_is_named(corridor: Any) -> None:
+    wrong: Any = {"num_workers": 2}
+    with (
+        session(RIGHT, corridor()) as driven,
+        pytest.raises(ConfigurationError, match="no argument 'num_workers'"),
+    ):
+        driven.run(**wrong)

@@ -111,8 +111,11 @@ class Seat:
         self._close(self.target, close_env=close_env)
 
     def hang_up(self) -> None:
-        """Have a call that waits for a server fail at once; from any thread."""
-        if self.target.is_remote:
+        """Have a call that waits for a server fail at once; from any thread.
+
+        A client that was given to the run is the caller's, and stays open.
+        """
+        if self.target.is_remote and self.target.owned:
             self.target.env.close()
 
     def _sit_down(self) -> None:
