@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from rlcore import ConfigurationError
 from rlmesh.models.model import ModelTypeError
-from rlmesh.models.sources import model_behind
-from rlmesh.numpy import RemoteEnv, RemoteModel
+from rlmesh.models.sources import given_model, model_behind
+from rlmesh.numpy import Model, RemoteEnv, RemoteModel
 
 MODULE = """
 import gymnasium
@@ -125,6 +125,26 @@ def test_one_can_insist_on_a_model(module: Path) -> None:
 def test_what_is_made_already_takes_no_arguments(module: Path, attribute: str) -> None:
     with pytest.raises(ConfigurationError, match="made already"):
         model_behind(f"{NAME}:{attribute}", {"action": 1}, insist=True)
+
+
+def three(observation: object) -> int:
+    return 3
+
+
+def test_a_model_can_be_given_as_it_is() -> None:
+    class Loaded(Model[Any, Any]):
+        def load(self, action: int = 0) -> None:
+            self.action = action
+
+        def predict(self, observation: Any) -> int:
+            return self.action
+
+    made = Loaded()
+    assert given_model(made, {}) is made
+    assert given_model(Loaded, {"action": 2}).predict(None) == 2
+    assert given_model(three, {}).predict(None) == 3
+    with pytest.raises(ModelTypeError):
+        given_model(7, {})
 
 
 def test_a_file_that_is_not_there_is_named(module: Path) -> None:
