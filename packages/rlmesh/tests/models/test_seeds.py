@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rlmesh.models.seeds import predict_seed, trial_index
 
 
@@ -8,6 +10,15 @@ from rlmesh.models.seeds import predict_seed, trial_index
 )
 def test_predict_seeds_are_the_published_ones(seed: int, index: int, expected: int) -> None:
     assert predict_seed(seed, index) == expected
+
+
+@given(st.integers(-(1 << 63), (1 << 63) - 1), st.integers(0, 70_000))
+def test_every_predict_seed_is_the_hash_of_its_seventeen_bytes(seed: int, index: int) -> None:
+    digest = 0xCBF29CE484222325
+    for byte in seed.to_bytes(8, "little", signed=True) + b"\xfe" + index.to_bytes(8, "little"):
+        digest = ((digest ^ byte) * 0x100000001B3) % (1 << 64)
+
+    assert predict_seed(seed, index) == digest % (1 << 32)
 
 
 @pytest.mark.parametrize(

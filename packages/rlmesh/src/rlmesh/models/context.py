@@ -2,7 +2,7 @@
 
 from typing import Any, TypedDict
 
-from rlmesh.models.seeds import predict_seed
+from rlmesh.models.seeds import seed_after, seed_prefix
 
 
 class PredictContext(TypedDict):
@@ -29,23 +29,29 @@ class EpisodeContext:
         predict_index: how many predictions were made, whether or not they asked for a context.
     """
 
-    __slots__ = ("_state", "episode_id", "predict_index", "seed")
+    __slots__ = ("_prefix", "_state", "episode_id", "predict_index", "seed")
 
     def __init__(self, episode_id: str, seed: int | None) -> None:
         self.episode_id = episode_id
         self.seed = seed
         self.predict_index = 0
+        self._prefix: int | None = None
         self._state: dict[str, Any] = {}  # Any: see PredictContext
 
     def following(self) -> PredictContext:
         """Return the context of the next prediction."""
         index = self.predict_index
         self.predict_index = index + 1
+        seed = None
+        if self.seed is not None:
+            if self._prefix is None:
+                self._prefix = seed_prefix(self.seed)
+            seed = seed_after(self._prefix, index)
         return {
             "episode_id": self.episode_id,
             "episode_seed": self.seed,
             "predict_index": index,
-            "predict_seed": None if self.seed is None else predict_seed(self.seed, index),
+            "predict_seed": seed,
             "state": self._state,
         }
 

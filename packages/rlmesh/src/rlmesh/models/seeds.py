@@ -9,6 +9,7 @@ __all__ = ["ENV_RESET_OPTIONS_KEY", "TRIAL_INDEX_OPTION", "predict_seed", "trial
 _OFFSET = 0xCBF29CE484222325
 _PRIME = 0x100000001B3
 _MASK = (1 << 64) - 1
+_SEVEN_TIMES = pow(_PRIME, 7, 1 << 64)
 
 
 def predict_seed(episode_seed: int, predict_index: int) -> int:
@@ -17,15 +18,34 @@ def predict_seed(episode_seed: int, predict_index: int) -> int:
     Raises:
         OverflowError: the seed is not a signed, or the index not an unsigned, 64-bit number.
     """
-    data = (
-        episode_seed.to_bytes(8, "little", signed=True)
-        + b"\xfe"
-        + predict_index.to_bytes(8, "little")
-    )
-    digest = _OFFSET
+    return seed_after(seed_prefix(episode_seed), predict_index)
+
+
+def seed_prefix(episode_seed: int) -> int:
+    """Return what the seeds of an episode's predictions have in common.
+
+    Raises:
+        OverflowError: the seed is not a signed 64-bit number.
+    """
+    return _digest(_OFFSET, episode_seed.to_bytes(8, "little", signed=True) + b"\xfe")
+
+
+def seed_after(prefix: int, predict_index: int) -> int:
+    """Return the seed of one prediction, from what its episode's have in common.
+
+    Raises:
+        OverflowError: the index is not an unsigned 64-bit number.
+    """
+    if 0 <= predict_index < 1 << 16:  # after two bytes there are zeros, which only multiply
+        first = (prefix ^ predict_index & 255) * _PRIME
+        return ((first ^ predict_index >> 8) * _SEVEN_TIMES) & 0xFFFFFFFF
+    return _digest(prefix, predict_index.to_bytes(8, "little")) & 0xFFFFFFFF
+
+
+def _digest(digest: int, data: bytes) -> int:
     for byte in data:
         digest = ((digest ^ byte) * _PRIME) & _MASK
-    return digest & 0xFFFFFFFF
+    return digest
 
 
 def trial_index(options: Mapping[str, object] | None) -> int | None:
