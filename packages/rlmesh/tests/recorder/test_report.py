@@ -135,7 +135,7 @@ def test_marks_of_an_axis_are_round_and_cover_the_range() -> None:
     assert ticks(3, 3) == [2.5, 2.75, 3, 3.25, 3.5]
     assert ticks(-1.2, 7.9)[0] <= -1.2
     assert ticks(-1.2, 7.9)[-1] >= 7.9
-    assert [window_of(count) for count in (1, 9, 50, 5000)] == [1, 1, 5, 100]
+    assert [window_of(count) for count in (1, 19, 50, 5000)] == [1, 1, 5, 100]
 
 
 def test_the_command_writes_the_report_of_one_bundle_or_several(

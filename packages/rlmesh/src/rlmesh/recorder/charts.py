@@ -27,7 +27,7 @@ def ticks(low: float, high: float, count: int = 5) -> list[float]:
 
 
 def returns_plot(episodes: Sequence[EpisodeRecord], label: str) -> str:
-    """Return a plot of the returns in order, with their running mean; failures are crosses."""
+    """Return a plot of the returns in order, with their mean so far; failures are crosses."""
     scored = [one for one in episodes if one.outcome.scored]
     rewards = [one.reward for one in scored] or [0.0]
     marks = ticks(min(rewards), max(rewards))
@@ -61,7 +61,7 @@ def returns_plot(episodes: Sequence[EpisodeRecord], label: str) -> str:
 
 def window_of(count: int) -> int:
     """Return over how many episodes the running mean of a plot goes."""
-    return max(1, min(100, count // 10))
+    return 1 if count < 20 else min(100, count // 10)
 
 
 def interval_bar(
@@ -109,12 +109,20 @@ def _running_mean(
     episodes: Sequence[EpisodeRecord], x: Callable[[int], float], y: Callable[[float], float]
 ) -> str:
     window = window_of(len(episodes))
+    if window == 1:  # too few for a trend: a line between them would draw one
+        rewards = [episode.reward for episode in episodes if episode.outcome.scored]
+        if not rewards:
+            return ""
+        mean = f"{y(math.fsum(rewards) / len(rewards)):.1f}"
+        return (
+            f'<polyline class="mean" points="{x(0):.1f} {mean} {x(len(episodes) - 1):.1f} {mean}"/>'
+        )
     recent: list[float] = []
     points: list[str] = []
     every = max(1, len(episodes) // MOST_POINTS)
     for at, episode in enumerate(episodes):
         if episode.outcome.scored:
-            recent = [*recent[-(window - 1) :], episode.reward] if window > 1 else [episode.reward]
+            recent = [*recent[-(window - 1) :], episode.reward]
         if recent and at % every == 0:
             points.append(f"{x(at):.1f} {y(math.fsum(recent) / len(recent)):.1f}")
     return f'<polyline class="mean" points="{" ".join(points)}"/>' if len(points) > 1 else ""

@@ -235,12 +235,11 @@ def _plot(one: Facts) -> str:
     if not episodes:
         return '<p class="soft">No episode was recorded.</p>'
     window = window_of(len(episodes))
-    said = "each episode" if window == 1 else f"running mean over {window} episodes"
+    said = "their mean" if window == 1 else f"the running mean over {window} episodes"
     points = "" if len(episodes) <= MOST_POINTS else f"; more than {MOST_POINTS} dots are left out"
     return (
-        f"<figure>{returns_plot(episodes, one.label)}<figcaption>Return by episode; "
-        f"the line is the {said if window > 1 else 'return of ' + said}{points}.</figcaption>"
-        "</figure>"
+        f"<figure>{returns_plot(episodes, one.label)}<figcaption>Returns by episode; "
+        f"the line is {said}{points}. Crosses ended without a score.</figcaption></figure>"
     )
 
 
