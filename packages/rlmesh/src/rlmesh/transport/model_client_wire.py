@@ -130,9 +130,9 @@ def _read(data: bytes, request_id: str, kind: str) -> pb.JoinResponse:
         )
     given = message.WhichOneof("kind")
     if given == "error":
-        error = message.error
+        told = message.error
         raise ModelFaultReceived(
-            ModelFault(int(error.code), error.message, error.is_recoverable, error.debug_info)
+            ModelFault(int(told.code), told.message, told.is_recoverable, told.debug_info)
         )
     if given != kind:
         raise ProtocolException(f"the reply to a {kind} is a {given or 'message without content'}")
