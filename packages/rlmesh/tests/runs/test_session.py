@@ -124,8 +124,11 @@ def test_a_model_is_asked_without_a_reset_too(corridor: Any) -> None:
 
 def test_times_of_a_sessions_run_end_with_it(corridor: Any) -> None:
     threads: list[int] = []
-    env = corridor(on_step=lambda *_: threads.append(threading.get_ident()))
-    with session(RIGHT, env) as driven:
+
+    def note(seed: int | None, step: int) -> None:
+        threads.append(threading.get_ident())
+
+    with session(RIGHT, corridor(on_step=note)) as driven:
         driven.run(step_timeout_seconds=30)
         driven.reset(seed=1)
         driven.step(1)
