@@ -180,7 +180,14 @@ def test_files_are_named_as_published_and_collisions_are_numbered(
 
 @pytest.mark.parametrize(
     ("label", "name"),
-    [("a b", "a_b"), ("..", "unnamed"), ("", "unnamed"), ("-é-x.", "x"), ("a//b", "a_b")],
+    [
+        ("a b", "a_b"),
+        ("..", "unnamed"),
+        ("", "unnamed"),
+        ("-é-x.", "x"),
+        ("a//b", "a_b"),
+        ("x" * 999, "x" * 160),
+    ],
 )
 def test_odd_characters_of_labels_become_underscores(label: str, name: str) -> None:
     assert safe_name(label) == name

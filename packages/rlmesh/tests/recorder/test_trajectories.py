@@ -336,3 +336,21 @@ def test_parquet_needs_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(MissingDependencyError, match=r"rlmesh\[parquet\]"):
         Recorder().capture(model="m", env="e", parquet=True)
+
+
+def test_what_has_no_form_in_parquet_costs_the_table_and_not_the_run(
+    play: Played, walk: Any, tmp_path: Path
+) -> None:
+    with Recorder() as recorder:
+        hooks = recorder.capture(model="m", env="e", cameras=[], parquet=True, info_keys=["odd"])
+        env = walk(named={"odd": np.complex128(1j)})
+        with pytest.warns(UserWarning, match="have no form in Parquet"):
+            result = play(env, hooks, seeds=[1])
+        path = recorder.export(tmp_path / "b")
+
+    assert result.coverage.scored == 1
+    reference = load(path).workloads[0].episodes[0].trajectory
+    assert reference is not None
+    assert reference.parquet is None
+    with reference.load() as steps:
+        assert steps.infos["odd"].tolist() == [1j] * 5

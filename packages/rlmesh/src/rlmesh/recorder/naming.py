@@ -7,11 +7,13 @@ from collections.abc import Container
 from typing import Final
 
 _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST: Final = 160
+"""Characters that a name keeps, so that file systems take it with its number and ending."""
 
 
 def safe_name(label: str) -> str:
     """Return a label as a part of a path: odd characters become `_`, an empty one `unnamed`."""
-    return _ODD.sub("_", label).strip("._-") or "unnamed"
+    return _ODD.sub("_", label).strip("._-")[:_LONGEST].rstrip("._-") or "unnamed"
 
 
 def episode_folder(workload: int, model: str, task: str, episode: int) -> str:

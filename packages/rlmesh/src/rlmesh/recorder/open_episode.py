@@ -157,19 +157,28 @@ class OpenEpisode:
         recording = self._recording
         staged = recording.open_file("npz")
         writer.write(staged)
-        parquet: str | None = None
-        if self._options.parquet:
-            from rlmesh.recorder.parquet import write_parquet
-
-            table: Path = recording.open_file("parquet")
-            write_parquet(table, writer)
-            parquet = recording.place(table, "trajectories", number, "steps", "parquet")
         return TrajectoryRef(
             path=recording.place(staged, "trajectories", number, "steps", "npz"),
             steps=writer.steps,
-            parquet=parquet,
+            parquet=self._parquet(number, writer) if self._options.parquet else None,
             observations=self._options.observations,
         )
+
+    def _parquet(self, number: int, writer: TrajectoryWriter) -> str | None:
+        from rlmesh.recorder.parquet import write_parquet
+
+        recording = self._recording
+        table: Path = recording.open_file("parquet")
+        try:
+            write_parquet(table, writer)
+        except OSError:
+            raise
+        except Exception as error:  # pyarrow has no type for some of NumPy's
+            table.unlink(missing_ok=True)
+            what = f"{type(error).__name__}: {error}"
+            recording.warn(f"the steps of an episode have no form in Parquet: {what}")
+            return None
+        return recording.place(table, "trajectories", number, "steps", "parquet")
 
     def _throw_away(self) -> None:
         for video in self._videos.values():
