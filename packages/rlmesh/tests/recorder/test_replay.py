@@ -191,10 +191,17 @@ def test_a_recorded_gymnasium_id_is_made_again(play: Played, tmp_path: Path) -> 
         gym.make("CartPole-v1", sutton_barto_reward=True),
         tmp_path / "kept",
         model=RANDOM_SAMPLE,
-        source="CartPole-v1",
+    )
+    named = recorded(
+        play,
+        gym.make("CartPole-v1", sutton_barto_reward=True),
+        tmp_path / "named",
+        model=RANDOM_SAMPLE,
+        source="python://gymnasium.envs.classic_control:CartPoleEnv",
         env_kwargs={"sutton_barto_reward": True},
     )
 
+    assert replay(named).matches
     assert replay(path).matches
     assert replay(kept).matches
     assert not replay(kept, "CartPole-v1").matches
@@ -285,7 +292,7 @@ def test_the_command_returns_one_at_a_difference_and_on_failures(
         seeds=[1],
     )
 
-    assert main(["replay", str(path)]) == 1
+    assert main(["replay", str(path), "--env", "CartPole-v1"]) == 1
     told = capsys.readouterr().out
     assert "differs at step 1 in reward: recorded 0.0, now 1.0; up to 1 apart" in told
     assert main(["replay", str(path), "--episodes", "7:9"]) == 1

@@ -9,6 +9,7 @@ from rlmesh.recorder.cameras import Cameras
 from rlmesh.recorder.hud import hud_text
 from rlmesh.recorder.open_episode import OpenEpisode
 from rlmesh.recorder.options import CaptureOptions, why_no_video
+from rlmesh.recorder.recipe import recipe_of
 from rlmesh.recorder.recording import Recording
 from rlmesh.runs.hooks import RunContext, RunHooks, StepEvent
 from rlmesh.runs.results import EpisodeResult, RunResult
@@ -40,7 +41,8 @@ class Capture(RunHooks):
         self._recording.start()
         self._recording.broken.clear()
         self._cameras = self._found(context)
-        details = {"contract": _contract(context.contract), "replay": self._options.replay}
+        replay = self._options.replay or recipe_of(context)
+        details = {"contract": _contract(context.contract), "replay": replay}
         self._recording.worker.put(lambda: self._recording.describe(self._number, details))
         self._recording.relay()
 

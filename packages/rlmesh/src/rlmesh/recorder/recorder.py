@@ -190,7 +190,8 @@ class Recorder:
             parquet: also write the steps as Parquet.
             hud: draw episode, step, return and seed on the frames.
             source: what `rlmesh replay` makes the environment from: a gymnasium id,
-                `module:attribute`, or an address. By default the contract's id.
+                `module:attribute`, or an address. By default the id of what gymnasium made, and
+                what it was made with.
             env_kwargs: what it is made with.
 
         Raises:

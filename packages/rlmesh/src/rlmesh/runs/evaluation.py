@@ -84,6 +84,11 @@ class Evaluation:
         """How many episodes can be open at once."""
         return sum(seat.target.lanes or 1 for seat in self._seats)
 
+    @property
+    def environments(self) -> tuple[object, ...]:
+        """What is stepped: local environments as a run has them, or handles to remote ones."""
+        return tuple(seat.target.env for seat in self._seats)
+
     def frame_sources(self) -> tuple[FrameSource, ...]:
         """What can be looked at while the run goes on."""
         return frame_sources(self._seats)
