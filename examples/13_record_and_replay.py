@@ -12,7 +12,7 @@ balance = Model(lambda seen: int(seen[2] + 0.3 * seen[3] > 0))
 folder = Path(tempfile.mkdtemp())
 
 with Recorder() as recorder:
-    hooks = recorder.capture(model="balance", env="CartPole", hud=True, source="CartPole-v1")
+    hooks = recorder.capture(model="balance", env="CartPole", hud=True)
     env = gymnasium.make("CartPole-v1", render_mode="rgb_array")
     print(rlmesh.run(balance, env, seeds=range(3), max_episode_steps=60, hooks=hooks))
     bundle = recorder.export(folder / "bundle.zip")
