@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
+import rlmesh
 
 HERE = Path(__file__).parent
 
@@ -54,6 +56,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("presses", [1, 2])
 def test_ctrl_c_leaves_a_partial_result_and_no_process(presses: int, tmp_path: Path) -> None:
     # Seed 2004 hangs, so that something is in a call when the end comes.
@@ -82,3 +85,34 @@ def test_ctrl_c_leaves_a_partial_result_and_no_process(presses: int, tmp_path: P
     assert outcomes.count("completed") >= 18
     assert set(outcomes) <= {"completed", "cancelled"}
     assert not any(is_running(pid) for pid in started)
+
+
+def test_python_hears_ctrl_c_as_before_when_a_run_is_over(corridor: Any) -> None:
+    during: list[object] = []
+
+    def note(seed: int | None, step: int) -> None:
+        during.append(signal.getsignal(signal.SIGINT))
+
+    before = signal.getsignal(signal.SIGINT)
+    rlmesh.run(rlmesh.RANDOM_SAMPLE, corridor(on_step=note))
+
+    assert signal.getsignal(signal.SIGINT) is before
+    assert (before is signal.default_int_handler) == (during[0] is not before)
+
+
+def test_a_handler_of_the_callers_own_is_left_alone(corridor: Any) -> None:
+    during: list[object] = []
+
+    def own(number: int, frame: FrameType | None) -> None:
+        raise AssertionError
+
+    def note(seed: int | None, step: int) -> None:
+        during.append(signal.getsignal(signal.SIGINT))
+
+    before = signal.signal(signal.SIGINT, own)
+    try:
+        rlmesh.run(rlmesh.RANDOM_SAMPLE, corridor(on_step=note))
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    assert during[0] is own

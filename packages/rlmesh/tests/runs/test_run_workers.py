@@ -209,6 +209,7 @@ print(rlmesh.run(rlmesh.RANDOM_SAMPLE, "CartPole-v1", episodes=4, num_workers=2)
 """
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_can_have_workers(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
