@@ -1,4 +1,7 @@
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -7,18 +10,26 @@ from rlcore import ConfigurationError
 from rleaas.server.data_lock import DataLock
 from rleaas.server.job_logs import JobLogs
 from rleaas.server.keys import ServerKeys
-from rleaas.server.store import environments, events
+from rleaas.server.store import environments, events, jobs
 from rleaas.server.store.database import Database
 from rleaas.server.store.environments import Registration
-from rleaas.server.store.tables import Base, EnvironmentRow, EventRow
-from sqlalchemy import select, text
+from rleaas.server.store.tables import (
+    FIRST_ORGANISATION,
+    Base,
+    EnvironmentRow,
+    EventRow,
+    OrganisationRow,
+    VersionRow,
+)
+from sqlalchemy import delete, select, text, update
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Database:
-    database = Database(tmp_path / "x.db")
+def database(database_place: Path | str) -> Iterator[Database]:
+    database = Database(database_place)
     database.migrate()
-    return database
+    yield database
+    database.close()
 
 
 def test_the_migrations_make_exactly_the_tables(database: Database) -> None:
@@ -26,30 +37,31 @@ def test_the_migrations_make_exactly_the_tables(database: Database) -> None:
         differences = compare_metadata(MigrationContext.configure(connection), Base.metadata)
 
     assert differences == []
-    database.close()
 
 
 def test_migrating_again_changes_nothing_and_keeps_the_data(database: Database) -> None:
-    with database.write() as session:
+    with database.write(1) as session:
         environments.upsert(session, Registration("A"), None)
 
     database.migrate()
 
     with database.read() as session:
         assert session.scalars(select(EnvironmentRow.name)).all() == ["A"]
-    database.close()
 
 
-def test_the_database_is_in_wal_mode_with_foreign_keys(database: Database) -> None:
+def test_sqlite_is_in_wal_mode_with_foreign_keys_and_waits_for_the_disk(tmp_path: Path) -> None:
+    database = Database(tmp_path / "rleaas.db")
+    database.migrate()
     with database.read() as session:
         assert session.scalar(text("PRAGMA journal_mode")) == "wal"
         assert session.scalar(text("PRAGMA foreign_keys")) == 1
+        assert session.scalar(text("PRAGMA synchronous")) == 2
     database.close()
 
 
 def test_a_transaction_that_fails_leaves_nothing(database: Database) -> None:
     def register_and_fail() -> None:
-        with database.write() as session:
+        with database.write(1) as session:
             environments.upsert(session, Registration("A"), None)
             raise ZeroDivisionError
 
@@ -58,33 +70,30 @@ def test_a_transaction_that_fails_leaves_nothing(database: Database) -> None:
 
     with database.read() as session:
         assert session.scalars(select(EnvironmentRow)).all() == []
-    database.close()
 
 
 def test_deleting_an_environment_deletes_what_hangs_on_it_but_no_event(
     database: Database,
 ) -> None:
-    with database.write() as session:
+    with database.write(1) as session:
         version, _ = environments.upsert(session, Registration("A"), None)
         events.add(session, "environment_version:1", "ready", {})
-    with database.write() as session:
+    with database.write(1) as session:
         session.delete(environments.find(session, "A"))
 
     with database.read() as session:
         assert session.scalar(text("SELECT count(*) FROM environment_versions")) == 0
         assert [row.kind for row in session.scalars(select(EventRow))] == ["ready"]
     assert version.version == 1
-    database.close()
 
 
 def test_the_first_contract_of_a_version_stays(database: Database) -> None:
-    with database.write() as session:
+    with database.write(1) as session:
         version, _ = environments.upsert(session, Registration("A"), None)
         first = environments.keep_contract(session, version.id, {"a": 1}, "sha256:1")
         second = environments.keep_contract(session, version.id, {"a": 2}, "sha256:2")
 
     assert first == second == ("sha256:1", {"a": 1})
-    database.close()
 
 
 def test_logs_are_read_line_by_line_from_a_cursor(tmp_path: Path) -> None:
@@ -142,3 +151,121 @@ def test_the_servers_key_is_private_and_survives(tmp_path: Path) -> None:
     assert first.environment(1) == second.environment(1)
     assert first.environment(1) != first.environment(2)
     assert first.workers != first.environment(1)
+
+
+FIRST_ENVIRONMENT = """
+INSERT INTO environments (id, name, description, tags, details, created_at, updated_at)
+VALUES (5, 'Old', 'from before', '["a"]', '{}', CURRENT_TIMESTAMP, CURRENT_TIMESTAMP)
+"""
+FIRST_VERSION = """
+INSERT INTO environment_versions
+    (id, environment_id, version, source, kwargs, config, status, created_at)
+VALUES (7, 5, 1, 'gym://CartPole-v1', '{}', '{"size": 3}', 'ready', CURRENT_TIMESTAMP)
+"""
+FIRST_JOB = """
+INSERT INTO jobs (id, kind, version_id, status, request, progress, results, last_seq, created_at)
+VALUES ('job_1', 'training', 7, 'completed', '{}', 100, '{}', 4, CURRENT_TIMESTAMP)
+"""
+FIRST_CHECKPOINT = """
+INSERT INTO checkpoints (id, job_id, episode, sha256, size_bytes, created_at)
+VALUES ('ckpt_1', 'job_1', 10, 'abc', 12, CURRENT_TIMESTAMP)
+"""
+FIRST_EVENT = """
+INSERT INTO events (at, kind, subject, data)
+VALUES (CURRENT_TIMESTAMP, 'created', 'job:job_1', '{}')
+"""
+
+
+def test_data_of_the_first_revision_is_kept_and_belongs_to_the_first_organisation(
+    database_place: Path | str,
+) -> None:
+    database = Database(database_place)
+    database.migrate("0001")
+    with database.write() as session:
+        for statement in (
+            FIRST_ENVIRONMENT,
+            FIRST_VERSION,
+            FIRST_JOB,
+            FIRST_CHECKPOINT,
+            FIRST_EVENT,
+        ):
+            session.execute(text(statement))
+    database.migrate()
+
+    with database.read(FIRST_ORGANISATION) as session:
+        row = environments.find(session, "Old")
+        assert (row.id, row.description, row.tags) == (5, "from before", ["a"])
+        assert row.latest.config == {"size": 3}
+        checkpoint = jobs.find_checkpoint(session, "ckpt_1")
+        assert (checkpoint.job.status, checkpoint.job.attempts) == ("completed", 0)
+        assert [event.kind for event in events.about(session, "job:job_1")] == ["created"]
+    with database.write(FIRST_ORGANISATION) as session:
+        events.add(session, "job:job_1", "seen", {})
+        assert [event.kind for event in events.about(session, "job:job_1")] == ["created", "seen"]
+    database.close()
+
+
+def test_an_organisation_neither_sees_nor_changes_the_rows_of_another(database: Database) -> None:
+    with database.write() as session:
+        session.add(OrganisationRow(id=2, name="other", limits={}, created_at=datetime.now(UTC)))
+    with database.write(1) as session:
+        environments.upsert(session, Registration("Mine"), None)
+    with database.write(2) as session:
+        environments.upsert(session, Registration("Theirs"), None)
+        environments.upsert(session, Registration("Mine"), None)
+
+    with database.read(2) as session:
+        assert session.scalars(select(EnvironmentRow.organisation_id)).all() == [2, 2]
+        theirs = environments.find(session, "Mine").id
+    with database.write(1) as session:
+        assert session.get(EnvironmentRow, theirs) is None
+        session.execute(update(EnvironmentRow).values(description="changed"))
+        session.execute(delete(VersionRow).where(VersionRow.environment_id == theirs))
+    with database.read() as session:
+        told = session.execute(
+            select(EnvironmentRow.organisation_id, EnvironmentRow.description).order_by(
+                EnvironmentRow.id
+            )
+        ).all()
+        assert [tuple(row) for row in told] == [(1, "changed"), (2, ""), (2, "")]
+        assert len(session.scalars(select(VersionRow)).all()) == 3
+
+
+def test_the_servers_own_sessions_see_all_but_add_nothing_that_belongs_to_nobody(
+    database: Database,
+) -> None:
+    with database.write(1) as session:
+        environments.upsert(session, Registration("A"), None)
+    with database.read() as session:
+        assert environments.find(session, "A").name == "A"
+
+    with pytest.raises(RuntimeError, match="belongs to nobody"), database.write() as session:
+        session.add(EventRow(at=datetime.now(UTC), kind="k", subject="s", data={}))
+
+
+def test_numbers_of_events_follow_the_order_in_which_they_can_be_seen(database: Database) -> None:
+    def write(name: str) -> None:
+        for count in range(20):
+            with database.write(1) as session:
+                events.add(session, name, str(count), {})
+
+    writers = [Thread(target=write, args=(name,)) for name in "abc"]
+    seen: list[int] = []
+    for writer in writers:
+        writer.start()
+    while len(seen) < 60:
+        with database.read(1) as session:
+            seen += session.scalars(
+                select(EventRow.id).where(EventRow.id > max(seen, default=0)).order_by(EventRow.id)
+            )
+    for writer in writers:
+        writer.join()
+
+    assert len(seen) == len(set(seen)) == 60
+    assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize("url", ["not a url", "mysql://root@localhost/x"])
+def test_a_database_that_cannot_be_used_is_refused_by_name(url: str) -> None:
+    with pytest.raises(ConfigurationError):
+        Database(url)

@@ -4,15 +4,22 @@ Asynchronous, though nothing waits: else each would take a worker thread, which 
 """
 
 import time
-from typing import Annotated
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request, Security
+from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from rlcore import AuthenticationError, PermissionDeniedError, Secret, TokenRejected, verify_token
+from rlcore import AuthenticationError, PermissionDeniedError, TokenRejected, verify_token
+from sqlalchemy.orm import Session
 
 from rleaas.server.jobs.scheduler import worker_subject
+from rleaas.server.principals import WORKER, Principal, Scope
 from rleaas.server.state import ServerState
 
+READING_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _bearer = HTTPBearer(auto_error=False, description="An API key; not needed in the open mode")
 
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
@@ -28,37 +35,70 @@ async def state_of(request: Request) -> ServerState:
 State = Annotated[ServerState, Depends(state_of)]
 
 
-async def require_user(state: State, bearer: Bearer) -> None:
-    """Let callers with the API key pass; in the open mode, everybody.
+@dataclass(frozen=True, slots=True)
+class CallerOf:
+    """Whoever asks, with the part of the database that is theirs."""
+
+    principal: Principal
+    state: ServerState
+    request_id: str
+
+    def read(self) -> AbstractContextManager[Session]:
+        """A view of the organisation's rows."""
+        return self.state.database.read(self.principal.organisation_id)
+
+    def write(self) -> AbstractContextManager[Session]:
+        """A transaction on the organisation's rows; what is added belongs to it."""
+        return self.state.database.write(self.principal.organisation_id)
+
+
+async def principal_of(state: State, bearer: Bearer) -> Principal:
+    """Who asks.
 
     Raises:
-        AuthenticationError: the key is missing or not the right one.
+        AuthenticationError: the key is missing, unknown, expired or revoked.
     """
-    key = state.settings.api_key
-    if key is None:
-        return
-    if bearer is None:
-        raise AuthenticationError(
-            "an API key is needed", hint="Send it as 'Authorization: Bearer <key>'"
-        )
-    if Secret(bearer.credentials) != key:
+    text = None if bearer is None else bearer.credentials
+    found = state.principals.remembered(text)
+    if found is None:
+        assert text is not None
+        found = await run_in_threadpool(state.principals.find, text)
+    return found
+
+
+Asking = Annotated[Principal, Depends(principal_of)]
+
+
+async def require_user(request: Request, asking: Asking) -> Principal:
+    """Let users pass whose key may do this: reading needs `read`, all else `write`.
+
+    Raises:
+        AuthenticationError: the key is missing, unknown, expired or revoked, or a worker's token.
+        PermissionDeniedError: the key has not the scope.
+    """
+    if asking.user_id.startswith(f"{WORKER}:"):
         raise AuthenticationError("the API key is not valid here")
+    return _with_scope(asking, "read" if request.method in READING_METHODS else "write")
 
 
-async def require_reader(state: State, bearer: Bearer) -> None:
+async def require_reader(request: Request, asking: Asking) -> Principal:
     """Let users pass, and the workers of this server, which read what their job needs.
 
     Raises:
         AuthenticationError: neither a valid key nor a worker's token.
+        PermissionDeniedError: the key has not the scope.
     """
-    if state.settings.api_key is not None and bearer is not None:
-        try:
-            verify_token(state.keys.workers, bearer.credentials, subject=None, now=time.time())
-        except TokenRejected:
-            pass  # then it has to be the API key
-        else:
-            return
-    await require_user(state, bearer)
+    return _with_scope(asking, "read" if request.method in READING_METHODS else "write")
+
+
+async def require_admin(asking: Asking) -> Principal:
+    """Let users pass whose key has the scope `admin`.
+
+    Raises:
+        AuthenticationError: the key is missing, unknown, expired or revoked.
+        PermissionDeniedError: it is not an admin's.
+    """
+    return _with_scope(asking, "admin")
 
 
 async def require_worker(kind: str, id: str, state: State, bearer: Bearer) -> None:
@@ -76,3 +116,28 @@ async def require_worker(kind: str, id: str, state: State, bearer: Bearer) -> No
         raise AuthenticationError(str(error)) from error
     if claims.subject != worker_subject(kind, id):
         raise PermissionDeniedError("the token is for another job")
+
+
+def _caller(
+    require: Callable[..., Coroutine[Any, Any, Principal]],
+) -> Callable[..., Coroutine[Any, Any, CallerOf]]:
+    async def caller_of(
+        request: Request, state: State, principal: Annotated[Principal, Depends(require)]
+    ) -> CallerOf:
+        return CallerOf(principal, state, request.state.request_id)
+
+    return caller_of
+
+
+Caller = Annotated[CallerOf, Depends(_caller(require_user))]
+Reader = Annotated[CallerOf, Depends(_caller(require_reader))]
+Admin = Annotated[CallerOf, Depends(_caller(require_admin))]
+
+
+def _with_scope(asking: Principal, scope: Scope) -> Principal:
+    if scope not in asking.scopes:
+        raise PermissionDeniedError(
+            f"the API key has not the scope {scope!r}",
+            hint=f"It has {', '.join(sorted(asking.scopes)) or 'none'}; ask for another key",
+        )
+    return asking

@@ -17,13 +17,19 @@ class ServerSettings:
 
     Attributes:
         data_dir: the directory of the database, the checkpoints and the logs.
-        api_key: the bearer key that callers need; None is the open mode.
+        api_key: a key that may do everything, beside those in the database.
+        needs_keys: whether callers need a key even where there is no `api_key`; where neither is,
+            the server is open.
+        database_url: a database elsewhere, such as `postgresql://user@host/name`; by default a
+            SQLite file in the data directory.
         max_workers: how many jobs run at the same time.
         ready_timeout: seconds that an environment may take to come up.
     """
 
     data_dir: Path
     api_key: Secret | None = None
+    needs_keys: bool = False
+    database_url: str | None = None
     max_workers: int = 2
     ready_timeout: float = 60.0
 

@@ -13,6 +13,7 @@ from rleaas.server.job_logs import JobLogs
 from rleaas.server.jobs.commands import WorkerCommand, worker_command
 from rleaas.server.jobs.scheduler import Patience, Scheduler
 from rleaas.server.keys import ServerKeys
+from rleaas.server.principals import Principals
 from rleaas.server.rules import lifecycle
 from rleaas.server.settings import ServerSettings
 from rleaas.server.store import environments
@@ -35,8 +36,14 @@ class ServerState:
         data.mkdir(parents=True, exist_ok=True)
         self.settings = settings
         self.keys = ServerKeys(data / "server.key")
-        self.database = Database(data / "rleaas.db")
+        self.database = Database(settings.database_url or data / "rleaas.db")
         self.database.migrate()
+        self.principals = Principals(
+            self.database,
+            self.keys,
+            operator=settings.api_key,
+            is_open=settings.api_key is None and not settings.needs_keys,
+        )
         self.logs = JobLogs(data / "logs" / "jobs")
         self.files = CheckpointFiles(data / "checkpoints")
         self._children = Children()

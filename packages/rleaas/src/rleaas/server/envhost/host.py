@@ -24,7 +24,7 @@ from rleaas.server.envhost.process import Launcher, Served
 from rleaas.server.keys import ServerKeys
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.sources import Source, SourceKind, no_source_reason, parse_source
-from rleaas.server.store import environments, events
+from rleaas.server.store import environments
 from rleaas.server.store.database import Database
 from rleaas.server.store.tables import JsonObject, VersionRow
 
@@ -314,7 +314,7 @@ class EnvironmentHost:
 
     def _record_failure(self, session: Session, version_id: int, reason: str) -> None:
         environments.set_status(session, version_id, lifecycle.FAILED, reason)
-        events.add(session, f"environment_version:{version_id}", "failed", {"reason": reason})
+        environments.tell(session, version_id, "failed", {"reason": reason})
 
     def _up(
         self,
@@ -325,19 +325,18 @@ class EnvironmentHost:
         digest: str,
     ) -> Hosted:
         version_id = start.version_id
-        subject = f"environment_version:{version_id}"
         with self._database.write() as session:
             _require_wanted(session, start)
             registered, on_record = environments.keep_contract(
                 session, version_id, contract, digest
             )
             environments.set_status(session, version_id, lifecycle.READY)
-            events.add(session, subject, "ready", {"address": address, "digest": digest})
+            environments.tell(session, version_id, "ready", {"address": address, "digest": digest})
             if registered != digest:
                 differences = list(contract_differences(on_record, contract))
-                events.add(
+                environments.tell(
                     session,
-                    subject,
+                    version_id,
                     "contract_changed",
                     {"expected": registered, "actual": digest, "differences": differences},
                 )
@@ -365,7 +364,7 @@ class EnvironmentHost:
             return  # it was stopped
         logger.warning("environment version %s ended: %s; it restarts on demand", version_id, how)
         with self._database.write() as session:
-            events.add(session, f"environment_version:{version_id}", "ended", {"reason": how})
+            environments.tell(session, version_id, "ended", {"reason": how})
 
 
 def _require_wanted(session: Session, start: _Start) -> None:

@@ -157,7 +157,7 @@ class Scheduler:
                 return False
             row.status = lifecycle.RUNNING
             row.started_at = datetime.now(UTC)
-            events.add(session, jobs.subject(row), "launched", {})
+            jobs.tell(session, row, "launched", {})
         token = mint_token(
             self._keys.workers,
             subject=worker_subject(row.kind, row.id),

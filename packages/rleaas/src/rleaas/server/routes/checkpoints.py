@@ -5,7 +5,7 @@ from fastapi.responses import FileResponse
 from rlcore import ServerFailure
 
 from rleaas.server import render
-from rleaas.server.access import State, require_reader
+from rleaas.server.access import Reader, require_reader
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import JsonObject
 from rleaas.server.store import jobs
@@ -18,9 +18,9 @@ DIGEST = "x-content-sha256"
 
 
 @router.get("/api/checkpoints/{checkpoint_id}", responses=documented(404))
-def get_checkpoint(checkpoint_id: str, state: State) -> JsonObject:
+def get_checkpoint(checkpoint_id: str, caller: Reader) -> JsonObject:
     """A checkpoint; `ckpt_<job>_final` is the last one of a job."""
-    with state.database.read() as session:
+    with caller.read() as session:
         return render.checkpoint(jobs.find_checkpoint(session, checkpoint_id))
 
 
@@ -32,11 +32,11 @@ def get_checkpoint(checkpoint_id: str, state: State) -> JsonObject:
         **documented(404),
     },
 )
-def get_checkpoint_file(checkpoint_id: str, state: State) -> FileResponse:
+def get_checkpoint_file(checkpoint_id: str, caller: Reader) -> FileResponse:
     """The checkpoint's file, with its SHA-256 in a header."""
-    with state.database.read() as session:
+    with caller.read() as session:
         row = jobs.find_checkpoint(session, checkpoint_id)
-    path = state.files.path(row.job_id, row.id)
+    path = caller.state.files.path(row.job_id, row.id)
     if not path.is_file():
         raise ServerFailure(
             f"the file of checkpoint {row.id!r} is gone from the server's data directory",

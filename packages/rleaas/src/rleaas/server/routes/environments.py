@@ -8,14 +8,13 @@ from fastapi.concurrency import run_in_threadpool
 from rlcore import ConfigurationError, ConflictError, EnvironmentIdentity, mint_token
 
 from rleaas.server import render
-from rleaas.server.access import State, require_reader, require_user
+from rleaas.server.access import Caller, CallerOf, Reader, require_reader, require_user
 from rleaas.server.envhost.host import Hosted
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import CreateEnvironment, JsonObject, UpdateEnvironment
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.names import name_problem
 from rleaas.server.rules.sources import SourceProblem, no_source_reason, parse_source
-from rleaas.server.state import ServerState
 from rleaas.server.store import environments, jobs
 from rleaas.server.store.tables import VersionRow
 
@@ -44,10 +43,10 @@ _DETAILS = (
 
 
 @router.post("/api/custom-environments", responses=documented(400, 422))
-def create_environment(body: CreateEnvironment, state: State) -> JsonObject:
+def create_environment(body: CreateEnvironment, caller: Caller) -> JsonObject:
     """Register an environment, or update it; what changes its serving makes a new version."""
     asked, reason = _registration(body)
-    with state.database.write() as session:
+    with caller.write() as session:
         version, _ = environments.upsert(session, asked, reason)
         restart = version.source is not None and version.status in (
             lifecycle.REGISTERED,
@@ -56,13 +55,13 @@ def create_environment(body: CreateEnvironment, state: State) -> JsonObject:
         if restart:
             version.status, version.status_reason = lifecycle.REGISTERED, None
     if restart:
-        state.envhost.start_soon(version.id)
+        caller.state.envhost.start_soon(version.id)
     return render.environment(version)
 
 
 @router.get("/api/environments", responses=documented(422))
 def list_environments(
-    state: State,
+    caller: Caller,
     status: str | None = None,
     vertical: str | None = None,
     category: str | None = None,
@@ -71,7 +70,7 @@ def list_environments(
     cursor: Annotated[str, Query(pattern="^[0-9]{0,18}$")] = "",
 ) -> JsonObject:
     """All environments, or a page of them; `cursor` of one page leads to the next."""
-    with state.database.read() as session:
+    with caller.read() as session:
         rows = list(
             environments.page(
                 session,
@@ -90,39 +89,39 @@ def list_environments(
 
 
 @readable.get("/api/environments/{env}", responses=documented(404))
-def get_environment(env: str, state: State) -> JsonObject:
+def get_environment(env: str, caller: Reader) -> JsonObject:
     """One environment, by its name or numeric id."""
-    with state.database.read() as session:
+    with caller.read() as session:
         return render.environment(environments.find(session, env).latest)
 
 
 @router.get("/api/environments/{env}/versions", responses=documented(404))
-def list_versions(env: str, state: State) -> JsonObject:
+def list_versions(env: str, caller: Caller) -> JsonObject:
     """Every version of an environment, oldest first."""
-    with state.database.read() as session:
+    with caller.read() as session:
         row = environments.find(session, env)
         versions = [render.environment_version(version) for version in row.versions]
     return {"versions": versions, "count": len(versions)}
 
 
 @router.put("/api/environments/{env}", responses=documented(400, 404, 409, 422))
-def update_environment(env: str, body: UpdateEnvironment, state: State) -> JsonObject:
+def update_environment(env: str, body: UpdateEnvironment, caller: Caller) -> JsonObject:
     """Rename an environment, or change its config, which makes a new version."""
     if body.name is not None:
         _require_name(body.name)
-    with state.database.write() as session:
+    with caller.write() as session:
         row = environments.find(session, env)
         version, is_new = environments.change(session, row, name=body.name, config=body.config)
     if is_new and version.source is not None:
-        state.envhost.start_soon(version.id)
+        caller.state.envhost.start_soon(version.id)
     return render.environment(version)
 
 
 @router.delete("/api/custom-environments/{env}", responses=documented(404, 409))
 @router.delete("/api/environments/{env}", responses=documented(404, 409), include_in_schema=False)
-def delete_environment(env: str, state: State) -> JsonObject:
+def delete_environment(env: str, caller: Caller) -> JsonObject:
     """Delete an environment for good, with its jobs, checkpoints and evaluations."""
-    with state.database.write() as session:
+    with caller.write() as session:
         row = environments.find(session, env)
         busy = environments.unfinished_jobs(session, row)
         if busy:
@@ -136,75 +135,75 @@ def delete_environment(env: str, state: State) -> JsonObject:
         jobs.forget(session, job_ids)
         session.delete(row)
     for version_id in versions:
-        state.envhost.stop(version_id)
+        caller.state.envhost.stop(version_id)
     for job_id in job_ids:
-        state.files.remove(job_id)
-        state.logs.remove(job_id)
+        caller.state.files.remove(job_id)
+        caller.state.logs.remove(job_id)
     return {"status": "deleted", "name": row.name, "id": row.id}
 
 
 @readable.get("/api/environments/{env}/endpoint", responses=documented(404, 409, 422, 503))
 async def get_endpoint(
-    env: str, state: State, version: Annotated[int | None, Query(ge=1, le=10**9)] = None
+    env: str, caller: Reader, version: Annotated[int | None, Query(ge=1, le=10**9)] = None
 ) -> JsonObject:
     """Where a version answers, with a token; it is brought up if it is not there yet."""
-    row = await run_in_threadpool(_version, state, env, version)
-    hosted = await state.envhost.ensure(row.id)
-    return await run_in_threadpool(_grant, state, row, hosted)
+    row = await run_in_threadpool(_version, caller, env, version)
+    hosted = await caller.state.envhost.ensure(row.id)
+    return await run_in_threadpool(_grant, caller, row, hosted)
 
 
 @router.post("/api/environments/{env}/start", responses=documented(404, 409, 503))
-async def start_environment(env: str, state: State) -> JsonObject:
+async def start_environment(env: str, caller: Caller) -> JsonObject:
     """Bring an environment up now, also a deprovisioned one."""
-    version = await run_in_threadpool(_provisioned, state, env)
-    await state.envhost.ensure(version.id)
+    version = await run_in_threadpool(_provisioned, caller, env)
+    await caller.state.envhost.ensure(version.id)
     return await run_in_threadpool(
-        lambda: render.environment(_version(state, env, version.version))
+        lambda: render.environment(_version(caller, env, version.version))
     )
 
 
 @router.post("/api/environments/{env}/stop", responses=documented(404))
-def stop_environment(env: str, state: State) -> JsonObject:
+def stop_environment(env: str, caller: Caller) -> JsonObject:
     """End an environment's processes; the next one who needs it starts it again."""
-    with state.database.read() as session:
+    with caller.read() as session:
         row = environments.find(session, env)
-    stopped = [version.version for version in row.versions if state.envhost.stop(version.id)]
+    stopped = [version.version for version in row.versions if caller.state.envhost.stop(version.id)]
     return {"status": "stopped", "name": row.name, "versions_stopped": stopped}
 
 
 @router.post("/api/environments/{env}/deprovision", responses=documented(404))
-def deprovision_environment(env: str, state: State) -> JsonObject:
+def deprovision_environment(env: str, caller: Caller) -> JsonObject:
     """End an environment's processes until it is started again; its data stays."""
-    with state.database.write() as session:
+    with caller.write() as session:
         row = environments.find(session, env)
         for version in row.versions:
             environments.set_status(session, version.id, lifecycle.DEPROVISIONED)
     for version in row.versions:
-        state.envhost.stop(version.id)
+        caller.state.envhost.stop(version.id)
     return {"status": lifecycle.DEPROVISIONED, "name": row.name, "id": row.id}
 
 
-def _version(state: ServerState, env: str, version: int | None) -> VersionRow:
-    with state.database.read() as session:
+def _version(caller: CallerOf, env: str, version: int | None) -> VersionRow:
+    with caller.read() as session:
         return environments.find_version(session, env, version)
 
 
-def _provisioned(state: ServerState, env: str) -> VersionRow:
-    with state.database.write() as session:
+def _provisioned(caller: CallerOf, env: str) -> VersionRow:
+    with caller.write() as session:
         version = environments.find(session, env).latest
         if version.status == lifecycle.DEPROVISIONED:
             environments.set_status(session, version.id, lifecycle.REGISTERED)
     return version
 
 
-def _grant(state: ServerState, version: VersionRow, hosted: Hosted) -> JsonObject:
+def _grant(caller: CallerOf, version: VersionRow, hosted: Hosted) -> JsonObject:
     name = version.environment.name
     expires_at = time.time() + GRANT_SECONDS
     token = None
     if hosted.needs_token:
         identity = EnvironmentIdentity(name, version.version, hosted.contract_digest)
         token = mint_token(
-            state.keys.environment(version.id),
+            caller.state.keys.environment(version.id),
             subject=f"{identity.name}@{identity.version}",
             expires_at=expires_at,
         )

@@ -3,13 +3,12 @@
 from fastapi import APIRouter, Depends
 
 from rleaas.server import render
-from rleaas.server.access import State, require_user
+from rleaas.server.access import Caller, CallerOf, require_user
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import JsonObject, StartEvaluation
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency, workable_version
 from rleaas.server.routes.training import JobStatus, Limit, cancel, page_of_jobs
 from rleaas.server.rules.requests import evaluation_seeds
-from rleaas.server.state import ServerState
 from rleaas.server.store import events, jobs
 
 router = APIRouter(
@@ -19,18 +18,18 @@ router = APIRouter(
 
 @router.post("/api/evaluations", responses=documented(400, 404, 409, 422))
 def start_evaluation(
-    body: StartEvaluation, state: State, idempotency_key: IdempotencyHeader = None
+    body: StartEvaluation, caller: Caller, idempotency_key: IdempotencyHeader = None
 ) -> JsonObject:
     """Evaluate a checkpoint over seeds, on the version it was trained on unless told otherwise."""
-    return queue(body, state, idempotency_key)
+    return queue(body, caller, idempotency_key)
 
 
 @router.get("/api/evaluations", responses=documented(422))
 def list_evaluations(
-    state: State, status: JobStatus | None = None, limit: Limit = 0, cursor: str = ""
+    caller: Caller, status: JobStatus | None = None, limit: Limit = 0, cursor: str = ""
 ) -> JsonObject:
     """Evaluations, newest first; all of them, or a page."""
-    shown, following = page_of_jobs(state, jobs.EVALUATION, status, limit, cursor)
+    shown, following = page_of_jobs(caller, jobs.EVALUATION, status, limit, cursor)
     return {
         "evaluations": [render.evaluation(row) for row in shown],
         "count": len(shown),
@@ -39,29 +38,29 @@ def list_evaluations(
 
 
 @router.get("/api/evaluations/{evaluation_id}", responses=documented(404))
-def get_evaluation(evaluation_id: str, state: State) -> JsonObject:
+def get_evaluation(evaluation_id: str, caller: Caller) -> JsonObject:
     """How an evaluation is doing."""
-    with state.database.read() as session:
+    with caller.read() as session:
         return render.evaluation(jobs.find(session, jobs.EVALUATION, evaluation_id))
 
 
 @router.get("/api/evaluations/{evaluation_id}/report", responses=documented(404))
-def get_report(evaluation_id: str, state: State) -> JsonObject:
+def get_report(evaluation_id: str, caller: Caller) -> JsonObject:
     """An evaluation with its episodes and statistics; partial while it runs."""
-    return report(state, evaluation_id)
+    return report(caller, evaluation_id)
 
 
 @router.post("/api/evaluations/{evaluation_id}/cancel", responses=documented(404, 409))
-def cancel_evaluation(evaluation_id: str, state: State) -> JsonObject:
+def cancel_evaluation(evaluation_id: str, caller: Caller) -> JsonObject:
     """Cancel an evaluation; the episodes it has finished stay in its report."""
-    return render.evaluation(cancel(state, jobs.EVALUATION, evaluation_id))
+    return render.evaluation(cancel(caller, jobs.EVALUATION, evaluation_id))
 
 
-def queue(body: StartEvaluation, state: ServerState, idempotency_key: str | None) -> JsonObject:
+def queue(body: StartEvaluation, caller: CallerOf, idempotency_key: str | None) -> JsonObject:
     """Add an evaluation; without an environment, on the one that the checkpoint was trained on."""
     seeds = evaluation_seeds(body.seeds, body.episodes, body.base_seed)
     key = idempotency("evaluation", idempotency_key, body.model_dump(exclude_none=True))
-    with state.database.write() as session:
+    with caller.write() as session:
         earlier = jobs.made_before(session, jobs.EVALUATION, key)
         if earlier is not None:
             return render.evaluation(earlier)
@@ -90,12 +89,12 @@ def queue(body: StartEvaluation, state: ServerState, idempotency_key: str | None
             name=body.name or None,
             idempotency=key,
         )
-    state.scheduler.wake()
+    caller.state.scheduler.wake()
     return render.evaluation(row)
 
 
-def report(state: ServerState, evaluation_id: str) -> JsonObject:
+def report(caller: CallerOf, evaluation_id: str) -> JsonObject:
     """The evaluation's report as far as it has come."""
-    with state.database.read() as session:
+    with caller.read() as session:
         row = jobs.find(session, jobs.EVALUATION, evaluation_id)
         return render.report(row, events.about(session, jobs.subject(row), ["episode"]))

@@ -11,14 +11,13 @@ from fastapi.concurrency import run_in_threadpool
 from rlcore import ConfigurationError, ConflictError
 
 from rleaas.server import render
-from rleaas.server.access import State, require_user
+from rleaas.server.access import Caller, CallerOf, require_user
 from rleaas.server.failures import documented
 from rleaas.server.job_logs import LogPart
 from rleaas.server.routes.bodies import JsonObject, StartTraining
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency, workable_version
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.requests import require_trainable, training_config
-from rleaas.server.state import ServerState
 from rleaas.server.store import events, jobs
 from rleaas.server.store.tables import JobRow
 
@@ -35,7 +34,7 @@ _POLL_SECONDS = 0.1
 
 @router.post("/train/{env}", responses=documented(400, 404, 409, 422))
 def start_training(
-    env: str, body: StartTraining, state: State, idempotency_key: IdempotencyHeader = None
+    env: str, body: StartTraining, caller: Caller, idempotency_key: IdempotencyHeader = None
 ) -> JsonObject:
     """Queue a training job on an environment's newest version, or on `environment_version`."""
     given = body.model_dump(exclude_none=True)
@@ -53,7 +52,7 @@ def start_training(
         "resume_from_checkpoint": body.resume_from_checkpoint or None,
     }
     key = idempotency("training", idempotency_key, {"env": env, **given})
-    with state.database.write() as session:
+    with caller.write() as session:
         earlier = jobs.made_before(session, jobs.TRAINING, key)
         if earlier is not None:
             return render.training_job(earlier)
@@ -64,24 +63,24 @@ def start_training(
         row = jobs.create(
             session, jobs.TRAINING, version, request, name=body.run_name or None, idempotency=key
         )
-    state.scheduler.wake()
+    caller.state.scheduler.wake()
     return render.training_job(row)
 
 
 @router.get("/training/{job_id}", responses=documented(404))
 @router.get("/api/training/jobs/{job_id}", responses=documented(404), include_in_schema=False)
-def get_training_job(job_id: str, state: State) -> JsonObject:
+def get_training_job(job_id: str, caller: Caller) -> JsonObject:
     """A job with its progress, results and checkpoints."""
-    with state.database.read() as session:
+    with caller.read() as session:
         return render.training_job(jobs.find(session, jobs.TRAINING, job_id))
 
 
 @router.get("/api/training/jobs", responses=documented(422))
 def list_training_jobs(
-    state: State, status: JobStatus | None = None, limit: Limit = 0, cursor: str = ""
+    caller: Caller, status: JobStatus | None = None, limit: Limit = 0, cursor: str = ""
 ) -> JsonObject:
     """Jobs, newest first; all of them, or a page."""
-    shown, following = page_of_jobs(state, jobs.TRAINING, status, limit, cursor)
+    shown, following = page_of_jobs(caller, jobs.TRAINING, status, limit, cursor)
     return {
         "jobs": [render.training_job(row) for row in shown],
         "count": len(shown),
@@ -90,20 +89,20 @@ def list_training_jobs(
 
 
 @router.post("/api/training/jobs/{job_id}/cancel", responses=documented(404, 409))
-def cancel_training_job(job_id: str, state: State) -> JsonObject:
+def cancel_training_job(job_id: str, caller: Caller) -> JsonObject:
     """Cancel a job; the reply says how far that has come when it is sent."""
-    return render.training_job(cancel(state, jobs.TRAINING, job_id))
+    return render.training_job(cancel(caller, jobs.TRAINING, job_id))
 
 
 @router.get("/api/training/jobs/{job_id}/metrics", responses=documented(404, 422))
 def get_metrics(
     job_id: str,
-    state: State,
+    caller: Caller,
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
 ) -> JsonObject:
     """Points of the job's curves, oldest first; `cursor` is the next call's `after`."""
-    with state.database.read() as session:
+    with caller.read() as session:
         row = jobs.find(session, jobs.TRAINING, job_id)
         points = events.about(session, jobs.subject(row), ["metric"], after=after, limit=limit)
     return {
@@ -117,48 +116,48 @@ def get_metrics(
 @router.get("/training/{job_id}/logs", include_in_schema=False)
 def get_logs(
     job_id: str,
-    state: State,
+    caller: Caller,
     limit: Annotated[int | None, Query(ge=0, le=10**9)] = None,
 ) -> list[str]:
     """The whole log, oldest line first, or its last `limit` lines."""
-    with state.database.read() as session:
+    with caller.read() as session:
         jobs.find(session, jobs.TRAINING, job_id)
-    return state.logs.tail(job_id, limit)
+    return caller.state.logs.tail(job_id, limit)
 
 
 @router.get("/api/training/jobs/{job_id}/log-page", responses=documented(404, 422))
 async def get_log_page(
     job_id: str,
-    state: State,
+    caller: Caller,
     cursor: Annotated[int, Query(ge=0, le=2**62)] = 0,
     wait_seconds: Annotated[float, Query(ge=0, le=25)] = 0,
 ) -> JsonObject:
     """Lines after `cursor`; when there are none yet, the first that come within the wait."""
     with anyio.move_on_after(wait_seconds):
         while True:
-            part, finished = await run_in_threadpool(_log_after, state, job_id, cursor)
+            part, finished = await run_in_threadpool(_log_after, caller, job_id, cursor)
             if part.lines or finished:
                 return _log_page(part, finished)
             await anyio.sleep(_POLL_SECONDS)
-    part, finished = await run_in_threadpool(_log_after, state, job_id, cursor)
+    part, finished = await run_in_threadpool(_log_after, caller, job_id, cursor)
     return _log_page(part, finished)
 
 
 @router.get("/api/training/jobs/{job_id}/checkpoints", responses=documented(404))
-def list_checkpoints(job_id: str, state: State) -> JsonObject:
+def list_checkpoints(job_id: str, caller: Caller) -> JsonObject:
     """The job's checkpoints, in the order of training."""
-    with state.database.read() as session:
+    with caller.read() as session:
         row = jobs.find(session, jobs.TRAINING, job_id)
         return {"checkpoints": [render.checkpoint(item) for item in row.checkpoints]}
 
 
-def cancel(state: ServerState, kind: str, job_id: str) -> JobRow:
+def cancel(caller: CallerOf, kind: str, job_id: str) -> JobRow:
     """Ask a job to end, and give its worker a moment to do so.
 
     Raises:
         ConflictError: it has ended otherwise already.
     """
-    with state.database.write() as session:
+    with caller.write() as session:
         row = jobs.find(session, kind, job_id)
         if row.status == lifecycle.CANCELLED:
             return row
@@ -167,12 +166,12 @@ def cancel(state: ServerState, kind: str, job_id: str) -> JobRow:
                 f"{job_id!r} is {row.status} already and cannot be cancelled", code="job_finished"
             )
         jobs.request_cancel(session, row)
-    state.scheduler.wake()
-    return state.scheduler.wait_finished(kind, job_id, CANCEL_PATIENCE)
+    caller.state.scheduler.wake()
+    return caller.state.scheduler.wait_finished(kind, job_id, CANCEL_PATIENCE)
 
 
 def page_of_jobs(
-    state: ServerState, kind: str, status: str | None, limit: int, cursor: str
+    caller: CallerOf, kind: str, status: str | None, limit: int, cursor: str
 ) -> tuple[list[JobRow], str | None]:
     """A page of jobs and the cursor of the next one; `limit` 0 is no limit.
 
@@ -180,7 +179,7 @@ def page_of_jobs(
         ConfigurationError: the cursor is not one of ours.
     """
     before = _read_cursor(cursor) if cursor else None
-    with state.database.read() as session:
+    with caller.read() as session:
         rows = jobs.page(
             session, kind, status=status, before=before, limit=limit + 1 if limit else None
         )
@@ -207,11 +206,11 @@ def _read_cursor(cursor: str) -> tuple[datetime, str]:
     return moment, job_id
 
 
-def _log_after(state: ServerState, job_id: str, cursor: int) -> tuple[LogPart, bool]:
-    with state.database.read() as session:
+def _log_after(caller: CallerOf, job_id: str, cursor: int) -> tuple[LogPart, bool]:
+    with caller.read() as session:
         finished = jobs.find(session, jobs.TRAINING, job_id).status in lifecycle.TERMINAL
     # Read after the status: what was written before the end is then certainly there.
-    part = state.logs.after(job_id, cursor, finished=finished)
+    part = caller.state.logs.after(job_id, cursor, finished=finished)
     return part, finished
 
 

@@ -16,7 +16,7 @@ from rleaas.server.routes.bodies import JsonObject, Report, Reports
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.json_values import integer, items
 from rleaas.server.state import ServerState
-from rleaas.server.store import events, jobs
+from rleaas.server.store import jobs
 from rleaas.server.store.tables import CheckpointRow, JobRow
 
 router = APIRouter(
@@ -151,10 +151,11 @@ def _require_running(job: JobRow) -> None:
 def _record(state: ServerState, facts: CheckpointRow, stored: StoredFile) -> JsonObject:
     with state.database.write() as session:
         job = jobs.find(session, jobs.TRAINING, facts.job_id)
+        facts.organisation_id = job.organisation_id
         session.merge(facts)
-        events.add(
+        jobs.tell(
             session,
-            jobs.subject(job),
+            job,
             "checkpoint_saved",
             {"checkpoint_id": facts.id, "episode": facts.episode, "sha256": stored.sha256},
         )
@@ -173,7 +174,7 @@ def _apply(session: Session, row: JobRow, reports: list[Report]) -> None:
         if after.finished:
             row.completed_at = datetime.now(UTC)
         if report.type not in _NO_EVENTS:
-            events.add(session, jobs.subject(row), report.type, report.data, report.at)
+            jobs.tell(session, row, report.type, report.data, report.at)
 
 
 def _goal(row: JobRow) -> int:

@@ -1,4 +1,4 @@
-"""The database: one SQLite file in WAL mode, brought up to date when it is opened."""
+"""The database: SQLite in a file, or PostgreSQL; brought up to date when it is opened."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -7,25 +7,49 @@ from sqlite3 import Connection as SQLiteConnection
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, Engine, create_engine, event
-from sqlalchemy.orm import Session
+from rlcore import ConfigurationError
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from rleaas.server.store.tables import Owned
+
 MIGRATIONS = Path(__file__).parent / "migrations"
+DIALECTS = ("sqlite", "postgresql")
+_OWNER = "organisation"
+# Any number will do that nobody else locks in the same database.
+_WRITE_LOCK = 0x726C6561
 
 
 class Database:
-    """Sessions on one SQLite file.
+    """Sessions on one database.
 
-    A write session takes the write lock when it begins: a transaction that reads first and then
-    finds another writer in its way could only fail.
+    There is one writer at a time: a write session takes the lock when it begins. A transaction that
+    reads first and then finds another writer in its way could only fail, and rows get their numbers
+    in the order in which they can be seen, so that a reader that goes on after the last number it
+    saw misses nothing.
+
+    A session of an organisation sees the rows of that organisation only, whatever it asks for, and
+    what it adds belongs to it; without one, as for the server's own work, a session sees all.
+
+    Args:
+        place: the file of a SQLite database, or a URL such as `postgresql://user@host/name`.
+
+    Raises:
+        ConfigurationError: the URL is not one of a database that this server can use.
     """
 
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._engine = create_engine(f"sqlite:///{path}")
-        event.listen(self._engine, "connect", _prepare)
-        event.listen(self._engine, "begin", _begin)
+    def __init__(self, place: Path | str) -> None:
+        if isinstance(place, Path):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            self._engine = create_engine(f"sqlite:///{place}")
+        else:
+            self._engine = _engine_of(place)
+        self.is_sqlite = self._engine.dialect.name == "sqlite"
+        if self.is_sqlite:
+            event.listen(self._engine, "connect", _prepare)
+        event.listen(self._engine, "begin", _begin_sqlite if self.is_sqlite else _begin_postgresql)
         self._writing = self._engine.execution_options(write=True)
 
     @property
@@ -33,26 +57,53 @@ class Database:
         """The engine, for migrations and tests."""
         return self._engine
 
-    def migrate(self) -> None:
-        """Bring the tables to the newest revision."""
-        with self._writing.connect() as connection, connection.begin():
-            command.upgrade(migration_config(connection), "head")
+    def migrate(self, revision: str = "head") -> None:
+        """Bring the tables to the newest revision, or to this one."""
+        with self._writing.connect() as connection:
+            # SQLite changes a table by making it anew: its rows must not take others along.
+            self._guard_references(connection, guarded=False)
+            try:
+                with connection.begin():
+                    command.upgrade(migration_config(connection), revision)
+                    self._require_whole(connection)
+            finally:
+                self._guard_references(connection, guarded=True)
+
+    def _guard_references(self, connection: Connection, *, guarded: bool) -> None:
+        driven = connection.connection.driver_connection
+        if isinstance(driven, SQLiteConnection):
+            driven.execute(f"PRAGMA foreign_keys={'ON' if guarded else 'OFF'}")
+
+    def _require_whole(self, connection: Connection) -> None:
+        if self.is_sqlite:
+            broken = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+            if broken:
+                raise RuntimeError(f"the migration left rows without their owners: {broken[:5]}")
 
     @contextmanager
-    def read(self) -> Generator[Session]:
+    def read(self, organisation: int | None = None) -> Generator[Session]:
         """A consistent view; nothing done in it is kept."""
-        with Session(self._engine, expire_on_commit=False) as session:
+        with Session(self._engine, expire_on_commit=False, info={_OWNER: organisation}) as session:
             yield session
 
     @contextmanager
-    def write(self) -> Generator[Session]:
+    def write(self, organisation: int | None = None) -> Generator[Session]:
         """A transaction: kept when the block ends, undone when it raises."""
-        with Session(self._writing, expire_on_commit=False) as session, session.begin():
+        with (
+            Session(self._writing, expire_on_commit=False, info={_OWNER: organisation}) as session,
+            session.begin(),
+        ):
             yield session
 
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
+
+
+def owner_of(session: Session) -> int | None:
+    """Return the organisation whose session this is; None: it is the server's own."""
+    owner: int | None = session.info.get(_OWNER)
+    return owner
 
 
 def migration_config(connection: Connection) -> Config:
@@ -63,14 +114,64 @@ def migration_config(connection: Connection) -> Config:
     return config
 
 
+@event.listens_for(Session, "do_orm_execute")
+def _only_its_own(state: ORMExecuteState) -> None:
+    owner = owner_of(state.session)
+    if owner is None or state.is_column_load:
+        return
+    if state.is_select or state.is_update or state.is_delete:
+        state.statement = state.statement.options(
+            with_loader_criteria(
+                Owned,
+                lambda row: row.organisation_id == owner,
+                include_aliases=True,
+            )
+        )
+
+
+@event.listens_for(Session, "before_flush")
+def _give_to_its_owner(session: Session, *_: object) -> None:
+    owner = owner_of(session)
+    for row in session.new:
+        if isinstance(row, Owned) and getattr(row, "organisation_id", None) is None:
+            if owner is None:
+                raise RuntimeError(f"a new row of {type(row).__name__} belongs to nobody")
+            row.organisation_id = owner
+
+
+def _engine_of(url: str) -> Engine:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise ConfigurationError(
+            "the database URL cannot be read", hint="Write postgresql://USER@HOST/NAME"
+        ) from error
+    name = parsed.get_backend_name()
+    if name not in DIALECTS:
+        raise ConfigurationError(
+            f"{name!r} is not a database that this server can use",
+            hint=f"Use one of {', '.join(DIALECTS)}",
+        )
+    if name == "postgresql":
+        parsed = parsed.set(drivername="postgresql+psycopg")
+    return create_engine(parsed, pool_pre_ping=name == "postgresql")
+
+
 def _prepare(connection: SQLiteConnection, _: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # transactions are begun below, not by the driver
     connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
     connection.execute("PRAGMA busy_timeout=10000")
 
 
-def _begin(connection: Connection) -> None:
+def _begin_sqlite(connection: Connection) -> None:
     write = connection.get_execution_options().get("write", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _begin_postgresql(connection: Connection) -> None:
+    if connection.get_execution_options().get("write", False):
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})")
+    else:
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

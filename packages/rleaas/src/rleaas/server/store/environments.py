@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.names import environment_id
+from rleaas.server.store import events
 from rleaas.server.store.tables import EnvironmentRow, JobRow, JsonObject, VersionRow
 
 
@@ -143,6 +144,14 @@ def set_status(session: Session, version_id: int, status: str, reason: str | Non
         .where(VersionRow.id == version_id)
         .values(status=status, status_reason=reason)
     )
+
+
+def tell(session: Session, version_id: int, kind: str, data: JsonObject) -> None:
+    """Append an event about a version; one that was deleted meanwhile has none any more."""
+    owner = session.scalar(select(VersionRow.organisation_id).where(VersionRow.id == version_id))
+    if owner is not None:
+        subject = f"environment_version:{version_id}"
+        events.add(session, subject, kind, data, organisation=owner)
 
 
 def keep_contract(

@@ -10,10 +10,22 @@ from rleaas.server.store.tables import EventRow, JsonObject
 
 
 def add(
-    session: Session, subject: str, kind: str, data: JsonObject, at: datetime | None = None
+    session: Session,
+    subject: str,
+    kind: str,
+    data: JsonObject,
+    at: datetime | None = None,
+    *,
+    organisation: int | None = None,
 ) -> None:
-    """Append one event about a subject such as `job:job_1a2b`."""
-    session.add(EventRow(at=at or datetime.now(UTC), kind=kind, subject=subject, data=data))
+    """Append one event about a subject such as `job:job_1a2b`.
+
+    It belongs to the session's organisation, or in the server's own sessions to the one named.
+    """
+    row = EventRow(at=at or datetime.now(UTC), kind=kind, subject=subject, data=data)
+    if organisation is not None:
+        row.organisation_id = organisation
+    session.add(row)
 
 
 def about(

@@ -65,11 +65,14 @@ def create(
         request=request,
         progress=0,
         results={},
+        priority=0,
+        attempts=0,
         last_seq=0,
         created_at=now,
         checkpoints=[],
     )
     session.add(row)
+    session.flush()
     if idempotency is not None:
         session.add(
             IdempotencyRow(
@@ -80,7 +83,7 @@ def create(
                 created_at=now,
             )
         )
-    events.add(session, subject(row), "created", request)
+    tell(session, row, "created", request)
     session.flush()
     return row
 
@@ -88,6 +91,13 @@ def create(
 def subject(row: JobRow) -> str:
     """How events name the job."""
     return f"job:{row.id}"
+
+
+def tell(
+    session: Session, row: JobRow, kind: str, data: JsonObject, at: datetime | None = None
+) -> None:
+    """Append an event about the job."""
+    events.add(session, subject(row), kind, data, at, organisation=row.organisation_id)
 
 
 def page(
@@ -133,7 +143,7 @@ def finish(session: Session, row: JobRow, status: str, error: str | None = None)
     row.status = status
     row.error = error
     row.completed_at = datetime.now(UTC)
-    events.add(session, subject(row), status, {"error": error} if error else {})
+    tell(session, row, status, {"error": error} if error else {})
     session.flush()
 
 
@@ -178,7 +188,11 @@ def made_before(session: Session, kind: str, asked: IdempotencyKey | None) -> Jo
     """
     if asked is None:
         return None
-    row = session.get(IdempotencyRow, (asked.scope, asked.key))
+    row = session.scalar(
+        select(IdempotencyRow).where(
+            IdempotencyRow.scope == asked.scope, IdempotencyRow.key == asked.key
+        )
+    )
     if row is None:
         return None
     if row.body_digest != asked.body_digest:
@@ -194,7 +208,7 @@ def request_cancel(session: Session, row: JobRow) -> None:
     """Note that the job should end; one that nobody has begun ends now."""
     if row.cancel_requested_at is None:
         row.cancel_requested_at = datetime.now(UTC)
-        events.add(session, subject(row), "cancel_requested", {})
+        tell(session, row, "cancel_requested", {})
     if row.status == lifecycle.PENDING:
         finish(session, row, lifecycle.CANCELLED)
     session.flush()
