@@ -233,3 +233,27 @@ def test_a_session_drives_one_environment_only() -> None:
         pytest.raises(rlmesh.ConfigurationError, match="a session drives one environment"),
     ):
         driven.reset(seed=0)
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_lanes_that_take_one_seed_together_are_played_and_their_episodes_have_none(
+    served: bool,
+) -> None:
+    def vector() -> Any:
+        # gymnasium's own vector CartPole takes a number, and no list.
+        return gym.make_vec("CartPole-v1", num_envs=LANES, vectorization_mode="vector_entry_point")
+
+    def played() -> RunResult:
+        if not served:
+            return rlmesh.run(Batched(), vector(), seeds=SEEDS)
+        with EnvServer(vector()) as server:
+            return rlmesh.run(Batched(), server.address, seeds=SEEDS)
+
+    first, second = played(), played()
+
+    assert first.coverage.scored == len(SEEDS)
+    assert set(first.seeds) == {None}
+    assert "takes one seed for all lanes: it was started with 3" in " ".join(first.advisories)
+    assert [episode.reward for episode in first.episodes] == [
+        episode.reward for episode in second.episodes
+    ]

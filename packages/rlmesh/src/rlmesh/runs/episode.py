@@ -24,6 +24,7 @@ class Episode:
 
     __slots__ = (
         "info",
+        "is_seeded",
         "known",
         "place",
         "plan",
@@ -42,6 +43,7 @@ class Episode:
         self.known: PolicyEpisode | None = None
         self.started = perf_counter()
         self.steps = 0
+        self.is_seeded = True
         self.reward = 0.0
         self.terminated = False
         self.truncated = False
@@ -62,7 +64,7 @@ class Episode:
         steps = self.steps
         return EpisodeResult(
             index=self.plan.index,
-            seed=self.plan.seed,
+            seed=self.plan.seed if self.is_seeded else None,
             steps=steps,
             reward=self.reward,
             terminated=self.terminated,

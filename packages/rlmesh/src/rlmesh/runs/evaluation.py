@@ -309,13 +309,17 @@ class Evaluation:
             telemetry.merge(player.telemetry)
         return telemetry.rows()
 
+    def _told(self) -> tuple[str, ...]:
+        told = [said for player in self._players for said in player.advisories]
+        return tuple(dict.fromkeys([*self._advisories, *told]))
+
     def _result(
         self, episodes: tuple[EpisodeResult, ...], *, stopped: str | None, measured: bool = True
     ) -> RunResult:
         return RunResult(
             episodes=episodes,
             telemetry=self._measured() if measured else (),
-            advisories=tuple(self._advisories),
+            advisories=self._told(),
             environment=self._identity,
             model=self._policy.name,
             model_digest=self._policy.digest,

@@ -56,7 +56,8 @@ class LanePlayer:
 
     A lane whose episode is over is reset with the seed of the next one, by gymnasium's
     `reset_mask`, whatever the environment would do by itself at the end of an episode. Where it
-    takes no mask, lanes wait until all are over, and then all are reset with seeds. What an
+    takes no mask, lanes wait until all are over, and then all are reset with seeds. One that takes
+    no seed for each lane is started with the first seed alone, and its episodes have none. What an
     environment does in lanes that nobody plays in counts for nothing.
 
     When a call for all lanes fails, it may not be known whose fault that is. Then each of their
@@ -71,19 +72,24 @@ class LanePlayer:
     Attributes:
         playing: the episodes that have no result yet.
         telemetry: what was measured here.
+        advisories: what limits the record of what was played here.
     """
 
     def __init__(self, match: Match, seat: Seat, place: int, framework: FrameworkName) -> None:
         self.seat = seat
         self.playing: list[Episode] = []
         self.telemetry = Telemetry()
+        self.advisories: list[str] = []
         self._match = match
         self._first = place
         contract = cast("EnvContract", seat.target.env.env_contract)
         self._values = LaneValues(contract, framework)
+        self._called = contract.id
         self._count = contract.num_envs
         self._has_to_be_reset = contract.autoreset_mode is AutoresetMode.DISABLED
         self._masks = True
+        self._lane_seeds = True
+        self._was_reset = False
         self._suspects: deque[Plan] = deque()
         self._alone = False
         self._over: set[int] = set()
@@ -171,6 +177,7 @@ class LanePlayer:
         rows = self._values.rows(self._observed)
         for episode in fresh:
             episode.started = perf_counter()
+            episode.is_seeded = self._lane_seeds
             plan = episode.plan
             episode.known = match.begin(plan)
             match.announcer.reset(plan, rows[episode.place - self._first], episode.place)
@@ -197,13 +204,38 @@ class LanePlayer:
             options[TRIAL_INDEX_OPTION] = given[0].trial
         before = perf_counter()
         try:
-            self._observed, _ = self.seat.reset(seed=seeds, options=options or None)
+            self._observed = self._reset_with(seeds, options or None)
         except UnsupportedError:
             raise
         except RLMeshException as error:
             raise failed(error) from error
+        self._was_reset = True
         self._resets((perf_counter() - before) * 1000)
         self._over -= set(range(count)) if whole else set(plans)
+
+    def _reset_with(self, seeds: list[int | None] | None, options: dict[str, Any] | None) -> Any:
+        reset = self.seat.reset
+        if seeds is None or not self._lane_seeds:
+            # It was started with a seed, and goes on with its own random numbers.
+            return reset(seed=None, options=options)[0]
+        try:
+            return reset(seed=seeds, options=options)[0]
+        except EnvironmentException:
+            # Whether it takes seeds for lanes shows only when it is asked.
+            if self._was_reset:
+                raise
+            try:
+                observed, _ = reset(seed=seeds[0], options=options)
+            except EnvironmentException:
+                pass  # then it was not the seeds: what it said first is what is wrong
+            else:
+                self._lane_seeds = False
+                self.advisories.append(
+                    f"{self._called} takes one seed for all lanes: it was started with {seeds[0]}, "
+                    "and its episodes have no seeds of their own"
+                )
+                return observed
+            raise
 
     def _round(self) -> None:
         """Take a step in every lane."""

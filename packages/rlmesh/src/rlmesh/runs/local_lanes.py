@@ -43,7 +43,10 @@ class LocalLanes(Failing):
         self._observations = compile_batch_codec(contract.observation_space, backend=NUMPY)
 
     def reset(
-        self, *, seed: Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: Sequence[int | None] | int | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[Any, dict[str, Any]]:  # Any: the batched observations
         """Start an episode in each lane, or in those of the option `reset_mask`.
 
@@ -53,10 +56,11 @@ class LocalLanes(Failing):
         """
         if options is not None and RESET_MASK in options and not resets_by_mask(self.env):
             raise UnsupportedError(f"{self.name!r} cannot reset some of its lanes only")
-        self._seed, self._steps = None if seed is None else list(seed), 0
+        given = seed if seed is None or isinstance(seed, int) else list(seed)
+        self._seed, self._steps = given, 0
         arguments: dict[str, Any] = {} if options is None else {"options": dict(options)}
         if seed is not None:
-            arguments["seed"] = list(seed)
+            arguments["seed"] = given
         try:
             answer = self.env.reset(**arguments)
         except (Exception, SystemExit) as error:

@@ -33,11 +33,13 @@ class Player:
     Attributes:
         playing: the episodes that have no result yet.
         telemetry: what was measured here.
+        advisories: what limits the record of what was played here.
     """
 
     def __init__(self, match: Match, seat: Seat, place: int) -> None:
         self.seat = seat
         self.playing: list[Episode] = []
+        self.advisories: list[str] = []
         self.telemetry = Telemetry()
         self._match = match
         self._place = place
