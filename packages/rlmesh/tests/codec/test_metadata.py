@@ -81,7 +81,6 @@ def test_values_are_the_published_bytes(value: object, content: str) -> None:
         (Colour.ODD, "ODD"),
         (2**63 - 1, 2**63 - 1),
     ],
-    ids=repr,
 )
 def test_equal_values_of_other_types_arrive_as_pythons_own(value: object, meaning: object) -> None:
     decoded = decode_meta(encode_meta({"k": value}))["k"]
