@@ -17,6 +17,7 @@ from rlcore import Error, RLEaaSAPIError, error_from_http, http_from_error
         (422, rlcore.InvalidRequestError),
         (429, rlcore.RateLimitError),
         (500, rlcore.ServerFailure),
+        (501, rlcore.UnsupportedRequestError),
         (503, rlcore.ServerFailure),
         (418, RLEaaSAPIError),
     ],
@@ -40,6 +41,10 @@ def test_a_status_has_a_class_and_keeps_all_facts(status: int, kind: type[RLEaaS
         ("verifier", rlcore.VerifierNotFound),
         ("checkpoint", rlcore.CheckpointNotFound),
         ("evaluation", rlcore.EvaluationNotFound),
+        ("agent", rlcore.AgentNotFound),
+        ("scenario", rlcore.ScenarioNotFound),
+        ("suite", rlcore.SuiteNotFound),
+        ("tool", rlcore.ToolNotFound),
     ],
 )
 def test_the_kind_in_the_body_decides_which_thing_was_not_found(
@@ -66,10 +71,10 @@ def test_what_was_asked_for_decides_where_the_body_does_not() -> None:
 
 
 def test_a_kind_without_a_class_of_its_own_keeps_kind_and_ref() -> None:
-    error = error_from_http(404, {"detail": "Agent not found", "kind": "agent", "ref": "a1"})
+    error = error_from_http(404, {"detail": "Rollout not found", "kind": "rollout", "ref": "r1"})
 
-    assert isinstance(error, rlcore.NotFoundError)
-    assert (error.kind, error.ref, str(error)) == ("agent", "a1", "Agent not found")
+    assert type(error) is rlcore.NotFoundError
+    assert (error.kind, error.ref, str(error)) == ("rollout", "r1", "Rollout not found")
 
 
 @pytest.mark.parametrize(

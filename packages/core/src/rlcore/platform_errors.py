@@ -8,10 +8,12 @@ RLEaaSError
 │ ├ PermissionDeniedError(PermissionError)  403
 │ ├ NotFoundError(LookupError)              404
 │ │ ├ EnvironmentNotFound  TrainingJobNotFound  VerifierNotFound
-│ │ └ CheckpointNotFound  EvaluationNotFound
+│ │ ├ CheckpointNotFound  EvaluationNotFound
+│ │ └ AgentNotFound  ScenarioNotFound  SuiteNotFound  ToolNotFound: also KeyError
 │ ├ ConflictError                           409
 │ ├ RateLimitError                          429
-│ └ ServerFailure                           5xx
+│ ├ ServerFailure                           5xx
+│ └ UnsupportedRequestError                 501, also NotImplementedError
 ├ PlatformUnreachable(ConnectionError)      no answer at all
 ├ PlatformTimeout(TimeoutError)             a bounded wait ran out
 ├ UnexpectedReply                           a 2xx answer of the wrong shape
@@ -143,6 +145,13 @@ class ServerFailure(StatusError):
     default_retryable = True
 
 
+class UnsupportedRequestError(StatusError, NotImplementedError):
+    """The server knows what is asked for and cannot do it as it is installed or configured."""
+
+    default_code = "unsupported_request"
+    default_status = 501
+
+
 class NotFoundError(StatusError, LookupError):
     """The thing named does not exist.
 
@@ -223,6 +232,48 @@ class EvaluationNotFound(NotFoundError):
             **facts,
         )
         self.evaluation_id = evaluation_id
+
+
+class AgentNotFound(NotFoundError, KeyError):
+    """No agent has this id."""
+
+    default_code = "agent_not_found"
+
+    def __init__(self, agent_id: str, **facts: Unpack[ReplyFacts]) -> None:
+        super().__init__(f"Agent not found: {agent_id!r}", kind="agent", ref=agent_id, **facts)
+        self.agent_id = agent_id
+
+
+class ScenarioNotFound(NotFoundError, KeyError):
+    """No scenario has this id, here or in the library."""
+
+    default_code = "scenario_not_found"
+
+    def __init__(self, scenario_id: str, **facts: Unpack[ReplyFacts]) -> None:
+        super().__init__(
+            f"Scenario not found: {scenario_id!r}", kind="scenario", ref=scenario_id, **facts
+        )
+        self.scenario_id = scenario_id
+
+
+class SuiteNotFound(NotFoundError, KeyError):
+    """No scenario suite has this id."""
+
+    default_code = "suite_not_found"
+
+    def __init__(self, suite_id: str, **facts: Unpack[ReplyFacts]) -> None:
+        super().__init__(f"Suite not found: {suite_id!r}", kind="suite", ref=suite_id, **facts)
+        self.suite_id = suite_id
+
+
+class ToolNotFound(NotFoundError, KeyError):
+    """No tool has this id or name."""
+
+    default_code = "tool_not_found"
+
+    def __init__(self, tool_id: str, **facts: Unpack[ReplyFacts]) -> None:
+        super().__init__(f"Tool not found: {tool_id!r}", kind="tool", ref=tool_id, **facts)
+        self.tool_id = tool_id
 
 
 class PlatformUnreachable(RLEaaSError, ConnectionError):

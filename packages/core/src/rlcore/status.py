@@ -15,6 +15,7 @@ from rlcore.mesh_errors import (
     UnsupportedError,
 )
 from rlcore.platform_errors import (
+    AgentNotFound,
     AuthenticationError,
     CheckpointNotFound,
     ConflictError,
@@ -32,11 +33,15 @@ from rlcore.platform_errors import (
     RateLimitError,
     ReplyFacts,
     RLEaaSAPIError,
+    ScenarioNotFound,
     ServerFailure,
     StatusError,
+    SuiteNotFound,
+    ToolNotFound,
     TrainingJobCancelled,
     TrainingJobFailed,
     TrainingJobNotFound,
+    UnsupportedRequestError,
     VerifierNotFound,
 )
 
@@ -54,6 +59,7 @@ _BY_STATUS: Mapping[int, type[StatusError]] = {
     415: InvalidRequestError,
     422: InvalidRequestError,
     429: RateLimitError,
+    501: UnsupportedRequestError,
 }
 
 _BY_KIND: Mapping[str, Callable[..., NotFoundError]] = {
@@ -62,6 +68,10 @@ _BY_KIND: Mapping[str, Callable[..., NotFoundError]] = {
     "verifier": VerifierNotFound,
     "checkpoint": CheckpointNotFound,
     "evaluation": EvaluationNotFound,
+    "agent": AgentNotFound,
+    "scenario": ScenarioNotFound,
+    "suite": SuiteNotFound,
+    "tool": ToolNotFound,
 }
 
 _HINTS: Mapping[int, str] = {
