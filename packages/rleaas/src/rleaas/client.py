@@ -22,6 +22,8 @@ from rleaas._flow.context import Context
 from rleaas.resources.checkpoints import CheckpointsClient
 from rleaas.resources.environments import EnvironmentsClient
 from rleaas.resources.evaluations import EvaluationClient
+from rleaas.resources.keys import KeysClient, ProfileClient
+from rleaas.resources.organisations import OrganisationsClient
 from rleaas.resources.platform import Platform
 from rleaas.resources.training import TrainingClient
 
@@ -68,6 +70,24 @@ class Client(Platform[Blocking]):
         self.TrainingJob = TrainingClient(self._driver)
         self.Evaluation = EvaluationClient(self._driver)
         self.Checkpoint = CheckpointsClient(self._driver)
+        self.Keys = KeysClient(self._driver)
+        self.Profile = ProfileClient(self._driver)
+        self.Organisation = OrganisationsClient(self._driver)
+
+    @property
+    def keys(self) -> KeysClient[Blocking]:
+        """`Keys`, for those who prefer it so."""
+        return self.Keys
+
+    @property
+    def profile(self) -> ProfileClient[Blocking]:
+        """`Profile`, for those who prefer it so."""
+        return self.Profile
+
+    @property
+    def organisations(self) -> OrganisationsClient[Blocking]:
+        """`Organisation`, for those who prefer it so."""
+        return self.Organisation
 
     @property
     def base_url(self) -> str:
@@ -130,6 +150,24 @@ class AsyncClient(Platform[Awaiting]):
         self.TrainingJob = TrainingClient(self._driver)
         self.Evaluation = EvaluationClient(self._driver)
         self.Checkpoint = CheckpointsClient(self._driver)
+        self.Keys = KeysClient(self._driver)
+        self.Profile = ProfileClient(self._driver)
+        self.Organisation = OrganisationsClient(self._driver)
+
+    @property
+    def keys(self) -> KeysClient[Awaiting]:
+        """`Keys`, for those who prefer it so."""
+        return self.Keys
+
+    @property
+    def profile(self) -> ProfileClient[Awaiting]:
+        """`Profile`, for those who prefer it so."""
+        return self.Profile
+
+    @property
+    def organisations(self) -> OrganisationsClient[Awaiting]:
+        """`Organisation`, for those who prefer it so."""
+        return self.Organisation
 
     @property
     def base_url(self) -> str:

@@ -65,4 +65,11 @@ def test_both_clients_have_the_same_resources() -> None:
     ]
 
     assert resources[0] == resources[1]
-    assert sorted(resources[0]) == ["Checkpoint", "Environment", "Evaluation", "TrainingJob"]
+    assert {
+        "Checkpoint",
+        "Environment",
+        "Evaluation",
+        "Keys",
+        "Organisation",
+        "TrainingJob",
+    } <= set(resources[0])

@@ -1,5 +1,16 @@
 """The shapes that client and server exchange. This list is what is public."""
 
+from rleaas.models.access import (
+    ApiKey,
+    Identity,
+    Member,
+    NewApiKey,
+    NewOrganisation,
+    Organisation,
+    Profile,
+    RevokedKey,
+    SsoStatus,
+)
 from rleaas.models.checkpoint import Checkpoint
 from rleaas.models.environment import (
     ENVIRONMENT_FAILURES,
@@ -32,6 +43,7 @@ __all__ = [
     "FINISHED_EVALUATION",
     "FINISHED_TRAINING",
     "READY",
+    "ApiKey",
     "Checkpoint",
     "EndpointGrant",
     "Environment",
@@ -39,13 +51,21 @@ __all__ = [
     "EpisodeRecord",
     "Evaluation",
     "EvaluationReport",
+    "Identity",
     "JsonObject",
     "LogPage",
+    "Member",
     "MetricPage",
     "MetricPoint",
     "Moment",
+    "NewApiKey",
+    "NewOrganisation",
+    "Organisation",
     "PlatformInfo",
+    "Profile",
+    "RevokedKey",
     "Shape",
+    "SsoStatus",
     "Status",
     "TrainingJob",
     "TrainingResults",

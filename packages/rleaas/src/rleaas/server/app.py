@@ -15,6 +15,8 @@ from rleaas.server.routes import (
     checkpoints,
     environments,
     evaluations,
+    keys,
+    organisations,
     platform,
     rollouts,
     training,
@@ -31,6 +33,8 @@ def create_app(state: ServerState) -> FastAPI:
     app.state.rleaas = state
     for router in (
         platform.router,
+        keys.router,
+        organisations.router,
         environments.router,
         environments.readable,
         training.router,

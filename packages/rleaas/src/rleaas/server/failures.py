@@ -32,7 +32,7 @@ class Problem(BaseModel):
     retryable: bool | None = None
 
 
-Status = Literal[400, 401, 404, 409, 413, 422, 503, 504]
+Status = Literal[400, 401, 402, 403, 404, 409, 413, 422, 429, 503, 504]
 
 
 def documented(*statuses: Status) -> dict[int | str, dict[str, object]]:

@@ -12,6 +12,7 @@ from rlcore import AuthenticationError, Secret, TokenRejected, verify_token
 from sqlalchemy import select
 
 from rleaas.server.keys import ServerKeys
+from rleaas.server.rules.grants import tightest
 from rleaas.server.store import keys
 from rleaas.server.store.database import Database
 from rleaas.server.store.tables import FIRST_ORGANISATION, ApiKeyRow, JobRow, OrganisationRow
@@ -38,7 +39,9 @@ class Principal:
         email: theirs.
         scopes: `read`, `write`, `admin`.
         key_id: the key they came with, where they did.
-        limits: quotas and rates of key and organisation, by name.
+        limits: quotas and rates by name, the tighter of those of key and organisation.
+        shared_limits: those of the organisation alone, which all of its keys share.
+        expires_at: when their key ends, where it does.
     """
 
     organisation_id: int
@@ -48,6 +51,17 @@ class Principal:
     scopes: frozenset[str]
     key_id: int | None = None
     limits: tuple[tuple[str, float], ...] = ()
+    shared_limits: tuple[tuple[str, float], ...] = ()
+    expires_at: datetime | None = None
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether they run the server: an admin of the organisation that it began with."""
+        return self.organisation_id == FIRST_ORGANISATION and "admin" in self.scopes
+
+    def limit(self, name: str) -> float | None:
+        """Return the quota or rate of this name; None: there is none."""
+        return dict(self.limits).get(name)
 
     @property
     def actor(self) -> str:
@@ -160,7 +174,7 @@ class Principals:
         if row.expires_at is not None and row.expires_at <= now:
             return f"the API key {row.prefix}... expired at {row.expires_at.isoformat()}"
         self._note_use(row, now)
-        limits = {**found.organisation.limits, **row.limits}
+        shared = found.organisation.limits
         return Principal(
             row.organisation_id,
             found.organisation.name,
@@ -168,7 +182,9 @@ class Principals:
             found.user.email,
             frozenset(row.scopes),
             row.id,
-            tuple((name, float(str(value))) for name, value in sorted(limits.items())),
+            tuple(sorted(tightest(shared, row.limits).items())),
+            tuple(sorted(tightest(shared).items())),
+            row.expires_at,
         )
 
     def _note_use(self, row: ApiKeyRow, now: datetime) -> None:

@@ -43,7 +43,7 @@ def make(
     limits: JsonObject | None = None,
 ) -> tuple[ApiKeyRow, Secret]:
     """Add a key of 256 random bits; the secret is returned here and kept nowhere."""
-    secret = Secret(PREFIX + secrets.token_urlsafe(SECRET_BYTES))
+    secret = _new_secret()
     row = ApiKeyRow(
         organisation_id=organisation_id,
         user_id=user.id,
@@ -59,6 +59,13 @@ def make(
     session.add(row)
     session.flush()
     return row, secret
+
+
+def renew(row: ApiKeyRow) -> Secret:
+    """Give a key another secret, as nobody has received the first; that one is worth nothing."""
+    secret = _new_secret()
+    row.prefix, row.digest = secret.reveal()[:SHOWN], digest_of(secret)
+    return secret
 
 
 def find_secret(session: Session, secret: Secret) -> FoundKey | None:
@@ -92,6 +99,10 @@ def every(session: Session) -> Sequence[ApiKeyRow]:
 def touch(session: Session, key_id: int, at: datetime) -> None:
     """Note that a key was used."""
     session.execute(update(ApiKeyRow).where(ApiKeyRow.id == key_id).values(last_used_at=at))
+
+
+def _new_secret() -> Secret:
+    return Secret(PREFIX + secrets.token_urlsafe(SECRET_BYTES))
 
 
 def _number(key_id: str) -> int:
