@@ -46,7 +46,7 @@ def load_profile(path: Path, name: str | None) -> Profile | None:
     Raises:
         ConfigurationError: the file is not readable TOML of this form, or lacks the profile.
     """
-    document = _read(path)
+    document = read_document(path)
     if document is None:
         if name is None:
             return None
@@ -74,7 +74,12 @@ def load_profile(path: Path, name: str | None) -> Profile | None:
     return Profile(chosen, path, cast("dict[str, object]", table))
 
 
-def _read(path: Path) -> dict[str, object] | None:
+def read_document(path: Path) -> dict[str, object] | None:
+    """Return the whole file; None: there is none.
+
+    Raises:
+        ConfigurationError: it is not readable TOML.
+    """
     import tomllib  # most processes read no file
 
     try:

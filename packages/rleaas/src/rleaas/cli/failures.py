@@ -95,5 +95,6 @@ _LISTINGS = {
     "environment": "`rleaas env list` shows what is registered",
     "training_job": "`rleaas train list` shows the jobs",
     "evaluation": "`rleaas eval list` shows the evaluations",
+    "api_key": "`rleaas keys list` shows the keys",
     "checkpoint": "`rleaas train checkpoints JOB_ID` shows a job's checkpoints",
 }

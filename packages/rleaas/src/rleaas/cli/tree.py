@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from rleaas.cli.commands import about, environments, evaluations, quickstart, serve, training
+from rleaas.cli.commands import (
+    about,
+    environments,
+    evaluations,
+    keys,
+    login,
+    quickstart,
+    serve,
+    training,
+)
 
 app = typer.Typer(
     name="rleaas",
@@ -31,5 +40,9 @@ app.command("serve")(serve.serve)
 app.add_typer(environments.app, name="env")
 app.add_typer(training.app, name="train")
 app.add_typer(evaluations.app, name="eval")
+app.add_typer(keys.app, name="keys")
+app.add_typer(login.app, name="profile")
+app.command("login")(login.login)
+app.command("whoami")(login.whoami)
 app.command("ping")(about.ping)
 app.command("version")(about.version)

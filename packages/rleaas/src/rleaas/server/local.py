@@ -20,7 +20,9 @@ class LocalServer:
     Args:
         data_dir: where its data is kept; without it, in a directory that goes with the server.
         port: 0 takes any free one.
-        api_key: the bearer key that callers need; None is the open mode.
+        api_key: the bearer key that callers need; None is the open mode, unless keys are required.
+        require_key: whether callers need a key of the database even without an `api_key`.
+        database_url: another database than a file in the data directory.
         max_workers: how many jobs run at the same time.
         make_state: builds the server's parts, for tests that replace some.
     """
@@ -31,12 +33,16 @@ class LocalServer:
         port: int = 0,
         *,
         api_key: str | None = None,
+        require_key: bool = False,
+        database_url: str | None = None,
         max_workers: int = 2,
         make_state: MakeState = ServerState,
     ) -> None:
         self._data_dir = data_dir
         self._port = port
         self._api_key = api_key
+        self._require_key = require_key
+        self._database_url = database_url
         self._max_workers = max_workers
         self._make_state = make_state
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
@@ -75,6 +81,8 @@ class LocalServer:
         settings = ServerSettings(
             data_dir=data,
             api_key=Secret(self._api_key) if self._api_key else None,
+            needs_keys=self._require_key,
+            database_url=self._database_url,
             max_workers=self._max_workers,
         )
         try:

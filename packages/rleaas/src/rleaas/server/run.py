@@ -14,6 +14,7 @@ from rlcore.environ import snapshot
 from rleaas.server.listening import Listening
 from rleaas.server.settings import (
     ServerSettings,
+    database_url,
     default_data_dir,
     require_safe_host,
     server_api_key,
@@ -26,6 +27,8 @@ def serve(
     port: int = 8000,
     data_dir: Path | None = None,
     api_key: str | None = None,
+    require_key: bool = False,
+    database: str | None = None,
     allow_insecure: bool = False,
     max_workers: int = 2,
     on_ready: Callable[[str], None] | None = None,
@@ -38,6 +41,9 @@ def serve(
         port: 0 takes any free one.
         data_dir: the directory of the database, checkpoints and logs.
         api_key: the bearer key that callers need; else `RLEAAS_SERVER_API_KEY`, else none.
+        require_key: let nobody in without a key of the database, such as `rleaas keys bootstrap`
+            makes.
+        database: the URL of the database; else `RLEAAS_DATABASE_URL`, else a file in the data.
         allow_insecure: listen on a public host without a key.
         max_workers: how many jobs run at the same time.
         on_ready: called with the URL when the server answers; without it, the URL and the data
@@ -51,8 +57,15 @@ def serve(
     data = default_data_dir() if data_dir is None else data_dir
     try:
         key = server_api_key(api_key, snapshot())
-        require_safe_host(host, has_key=key is not None, allow_insecure=allow_insecure)
-        settings = ServerSettings(data_dir=data, api_key=key, max_workers=max_workers)
+        has_key = key is not None or require_key
+        require_safe_host(host, has_key=has_key, allow_insecure=allow_insecure)
+        settings = ServerSettings(
+            data_dir=data,
+            api_key=key,
+            needs_keys=require_key,
+            database_url=database_url(database, snapshot()),
+            max_workers=max_workers,
+        )
         listening = Listening(settings, host, port)
     except Error as error:
         sys.stderr.write(f"error: {error}\n")

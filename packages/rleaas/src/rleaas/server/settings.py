@@ -9,6 +9,8 @@ from platformdirs import user_data_path
 from rlcore import ConfigurationError, Secret
 
 API_KEY_VARIABLE = "RLEAAS_SERVER_API_KEY"
+DATABASE_VARIABLE = "RLEAAS_DATABASE_URL"
+DATABASE_FILE = "rleaas.db"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,19 @@ def server_api_key(argument: str | None, environ: Mapping[str, str]) -> Secret |
     return Secret(text) if text else None
 
 
+def database_url(argument: str | None, environ: Mapping[str, str]) -> str | None:
+    """Where the database is: the argument, else `RLEAAS_DATABASE_URL`; None: in the data."""
+    return argument or environ.get(DATABASE_VARIABLE) or None
+
+
+def database_place(
+    data_dir: Path | None, url: str | None, environ: Mapping[str, str]
+) -> Path | str:
+    """Return the database of a server with these settings: its URL, or its file."""
+    data = default_data_dir() if data_dir is None else data_dir
+    return database_url(url, environ) or data / DATABASE_FILE
+
+
 def require_safe_host(host: str, *, has_key: bool, allow_insecure: bool) -> None:
     """Refuse to be reachable from other machines without a key, unless that is wanted.
 
@@ -56,7 +71,7 @@ def require_safe_host(host: str, *, has_key: bool, allow_insecure: bool) -> None
     raise ConfigurationError(
         f"host {host!r} would open this server to other machines without a key",
         code="public_without_key",
-        hint=f"Set {API_KEY_VARIABLE}, or use --host 127.0.0.1",
+        hint=f"Use --require-key, or set {API_KEY_VARIABLE}, or use --host 127.0.0.1",
     )
 
 

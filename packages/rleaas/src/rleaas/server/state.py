@@ -15,7 +15,7 @@ from rleaas.server.jobs.scheduler import Patience, Scheduler
 from rleaas.server.keys import ServerKeys
 from rleaas.server.principals import Principals
 from rleaas.server.rules import lifecycle
-from rleaas.server.settings import ServerSettings
+from rleaas.server.settings import DATABASE_FILE, ServerSettings
 from rleaas.server.store import environments
 from rleaas.server.store.database import Database
 
@@ -36,7 +36,7 @@ class ServerState:
         data.mkdir(parents=True, exist_ok=True)
         self.settings = settings
         self.keys = ServerKeys(data / "server.key")
-        self.database = Database(settings.database_url or data / "rleaas.db")
+        self.database = Database(settings.database_url or data / DATABASE_FILE)
         self.database.migrate()
         self.principals = Principals(
             self.database,

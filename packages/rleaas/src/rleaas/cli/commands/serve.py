@@ -25,6 +25,20 @@ def serve(
     workers: Annotated[
         int, typer.Option(min=1, help="How many jobs may run at the same time.")
     ] = 2,
+    require_key: Annotated[
+        bool,
+        typer.Option(
+            "--require-key", help="Let nobody in without a key; `rleaas keys bootstrap` makes one."
+        ),
+    ] = False,
+    database_url: Annotated[
+        str | None,
+        typer.Option(
+            "--database-url",
+            metavar="URL",
+            help="postgresql://USER@HOST/NAME instead of a SQLite file [RLEAAS_DATABASE_URL].",
+        ),
+    ] = None,
     allow_insecure: Annotated[
         bool,
         typer.Option(
@@ -34,10 +48,17 @@ def serve(
 ) -> int:
     """Run the control plane here, until Ctrl-C or SIGTERM; its child processes end with it.
 
-    Callers need the key in RLEAAS_SERVER_API_KEY, where that is set.
+    Callers need a key with --require-key, and where RLEAAS_SERVER_API_KEY is set, which is then
+    one that may do everything. Without either, whoever is at this machine may do everything.
     """
     from rleaas.server.run import serve as run_server
 
     return run_server(
-        host=host, port=port, data_dir=data, max_workers=workers, allow_insecure=allow_insecure
+        host=host,
+        port=port,
+        data_dir=data,
+        require_key=require_key,
+        database=database_url,
+        max_workers=workers,
+        allow_insecure=allow_insecure,
     )
