@@ -19,6 +19,7 @@ from rlcore import (
 from rleaas._drivers.awaiting import Awaiting
 from rleaas._drivers.blocking import Blocking
 from rleaas._flow.context import Context
+from rleaas.resources.audit import AuditLogClient
 from rleaas.resources.checkpoints import CheckpointsClient
 from rleaas.resources.environments import EnvironmentsClient
 from rleaas.resources.evaluations import EvaluationClient
@@ -69,6 +70,7 @@ class Client(Platform[Blocking]):
         self.Environment = EnvironmentsClient(self._driver)
         self.TrainingJob = TrainingClient(self._driver)
         self.Evaluation = EvaluationClient(self._driver)
+        self.AuditLog = AuditLogClient(self._driver)
         self.Checkpoint = CheckpointsClient(self._driver)
         self.Keys = KeysClient(self._driver)
         self.Profile = ProfileClient(self._driver)
@@ -93,6 +95,11 @@ class Client(Platform[Blocking]):
     def base_url(self) -> str:
         """The server's address."""
         return self.settings.base_url
+
+    @property
+    def audit_log(self) -> AuditLogClient[Blocking]:
+        """`AuditLog`, for those who prefer it so."""
+        return self.AuditLog
 
     def close(self) -> None:
         """Give back the connections; later calls raise."""
@@ -149,6 +156,7 @@ class AsyncClient(Platform[Awaiting]):
         self.Environment = EnvironmentsClient(self._driver)
         self.TrainingJob = TrainingClient(self._driver)
         self.Evaluation = EvaluationClient(self._driver)
+        self.AuditLog = AuditLogClient(self._driver)
         self.Checkpoint = CheckpointsClient(self._driver)
         self.Keys = KeysClient(self._driver)
         self.Profile = ProfileClient(self._driver)
@@ -173,6 +181,11 @@ class AsyncClient(Platform[Awaiting]):
     def base_url(self) -> str:
         """The server's address."""
         return self.settings.base_url
+
+    @property
+    def audit_log(self) -> AuditLogClient[Awaiting]:
+        """`AuditLog`, for those who prefer it so."""
+        return self.AuditLog
 
     async def aclose(self) -> None:
         """Give back the connections; later calls raise."""

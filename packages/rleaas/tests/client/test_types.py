@@ -66,6 +66,7 @@ def test_both_clients_have_the_same_resources() -> None:
 
     assert resources[0] == resources[1]
     assert {
+        "AuditLog",
         "Checkpoint",
         "Environment",
         "Evaluation",

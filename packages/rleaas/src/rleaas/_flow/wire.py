@@ -74,11 +74,14 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """Write the body of a good answer to a file, which appears only if its SHA-256 is `sha256`."""
+    """Write the body of a good answer to a file, which appears only if its SHA-256 is `sha256`.
+
+    Where that is None, nobody knows it beforehand, and the file appears when it is complete.
+    """
 
     request: Request
     target: Path
-    sha256: str
+    sha256: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import typer
 
 from rleaas.cli.commands import (
     about,
+    audit,
     environments,
     evaluations,
     keys,
@@ -40,6 +41,7 @@ app.command("serve")(serve.serve)
 app.add_typer(environments.app, name="env")
 app.add_typer(training.app, name="train")
 app.add_typer(evaluations.app, name="eval")
+app.add_typer(audit.app, name="audit")
 app.add_typer(keys.app, name="keys")
 app.add_typer(login.app, name="profile")
 app.command("login")(login.login)

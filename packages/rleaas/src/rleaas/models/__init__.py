@@ -11,6 +11,7 @@ from rleaas.models.access import (
     RevokedKey,
     SsoStatus,
 )
+from rleaas.models.audit import AuditEvent, ChainState
 from rleaas.models.checkpoint import Checkpoint
 from rleaas.models.environment import (
     ENVIRONMENT_FAILURES,
@@ -44,6 +45,8 @@ __all__ = [
     "FINISHED_TRAINING",
     "READY",
     "ApiKey",
+    "AuditEvent",
+    "ChainState",
     "Checkpoint",
     "EndpointGrant",
     "Environment",

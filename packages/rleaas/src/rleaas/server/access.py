@@ -52,7 +52,7 @@ class CallerOf:
         return self.state.database.write(self.principal.organisation_id)
 
 
-async def principal_of(state: State, bearer: Bearer) -> Principal:
+async def principal_of(request: Request, state: State, bearer: Bearer) -> Principal:
     """Who asks.
 
     Raises:
@@ -63,6 +63,7 @@ async def principal_of(state: State, bearer: Bearer) -> Principal:
     if found is None:
         assert text is not None
         found = await run_in_threadpool(state.principals.find, text)
+    request.state.principal = found  # for the record, should it be refused what it asks
     return found
 
 

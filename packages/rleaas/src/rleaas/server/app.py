@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rleaas.server import failures
 from rleaas.server.body_limit import BodyLimit
 from rleaas.server.routes import (
+    audit,
     checkpoints,
     environments,
     evaluations,
@@ -31,6 +32,7 @@ def create_app(state: ServerState) -> FastAPI:
     """The application that answers for these parts; they are started and stopped by the caller."""
     app = FastAPI(title="rleaas", version=platform.VERSION, redirect_slashes=False)
     app.state.rleaas = state
+    app.state.denials = state.denials
     for router in (
         platform.router,
         keys.router,
@@ -41,6 +43,7 @@ def create_app(state: ServerState) -> FastAPI:
         checkpoints.router,
         evaluations.router,
         rollouts.router,
+        audit.router,
         worker.router,
     ):
         app.include_router(router)

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from rlcore import EnvironmentNotFound, Error, RLEaaSAPIError, http_from_error
 from starlette.exceptions import HTTPException
 
+from rleaas.server.denials import note_refused
 from rleaas.server.rules.json_values import MAX_DEPTH
 
 logger = logging.getLogger("rleaas.server")
@@ -54,6 +55,8 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
     status, body = http_from_error(error)
     if status >= 500:
         logger.error("%s %s: %s", request.method, request.url.path, error)
+    if status in (401, 403):
+        note_refused(request, status, str(body["code"]), str(body["detail"]))
     if error.retryable:
         body["retryable"] = True
     reply = _reply(request, status, body)

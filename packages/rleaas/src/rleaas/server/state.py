@@ -6,6 +6,7 @@ from rlcore import contract_digest
 
 from rleaas.server.checkpoint_files import CheckpointFiles
 from rleaas.server.children import Children
+from rleaas.server.denials import Denials
 from rleaas.server.envhost.host import EnvironmentHost, Inspect
 from rleaas.server.envhost.inspection import served_contract
 from rleaas.server.envhost.process import Launcher, ProcessLauncher
@@ -14,6 +15,7 @@ from rleaas.server.jobs.commands import WorkerCommand, worker_command
 from rleaas.server.jobs.scheduler import Patience, Scheduler
 from rleaas.server.keys import ServerKeys
 from rleaas.server.principals import Principals
+from rleaas.server.rounds import Round, Rounds
 from rleaas.server.rules import lifecycle
 from rleaas.server.settings import DATABASE_FILE, ServerSettings
 from rleaas.server.store import environments
@@ -44,6 +46,7 @@ class ServerState:
             operator=settings.api_key,
             is_open=settings.api_key is None and not settings.needs_keys,
         )
+        self.denials = Denials(self.database)
         self.logs = JobLogs(data / "logs" / "jobs")
         self.files = CheckpointFiles(data / "checkpoints")
         self._children = Children()
@@ -65,6 +68,7 @@ class ServerState:
             max_workers=settings.max_workers,
             patience=patience,
         )
+        self.rounds = Rounds([Round("recording refusals", 1.0, self.denials.flush)])
 
     def start(self, url: str) -> None:
         """Take up the work that is there; `url` is where workers reach the server."""
@@ -78,11 +82,14 @@ class ServerState:
             if row.latest.source is not None:
                 self.envhost.start_soon(row.latest.id)
         self.scheduler.start(url)
+        self.rounds.start()
 
     def stop(self) -> None:
         """End every worker and every environment process, then close the database."""
         with ExitStack() as last_first:  # each is done, whatever happens to the others
             last_first.callback(self.database.close)
+            last_first.callback(self.denials.flush, everything=True)
+            last_first.callback(self.rounds.stop)
             last_first.callback(self._children.close)
             last_first.callback(self.envhost.close)
             last_first.callback(self.scheduler.stop)

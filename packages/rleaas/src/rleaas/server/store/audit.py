@@ -177,6 +177,7 @@ def page(
     limit: int | None = 100,
     offset: int = 0,
     after: int = 0,
+    before: int = 0,
     oldest_first: bool = False,
 ) -> Sequence[AuditRow]:
     """Records, newest first unless told otherwise; `limit` None is all of them.
@@ -187,12 +188,15 @@ def page(
         limit: how many at most.
         offset: how many to skip.
         after: only those with a higher number.
+        before: where it is not 0, only those with a lower number.
         oldest_first: the order of the chain.
     """
     order = AuditRow.number.asc() if oldest_first else AuditRow.number.desc()
     query = select(AuditRow).where(*_conditions(filters or Filters())).order_by(order)
     if after:
         query = query.where(AuditRow.number > after)
+    if before:
+        query = query.where(AuditRow.number < before)
     return session.scalars(query.limit(limit).offset(offset or None)).all()
 
 

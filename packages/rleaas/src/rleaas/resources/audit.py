@@ -1,0 +1,199 @@
+"""The audit chain: query, export, verify."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from rlcore import ConfigurationError
+
+from rleaas._binding import D, Resource, call, stream
+from rleaas._flow import request as build
+from rleaas._flow.decode import read, read_list
+from rleaas._flow.retry import ask, fetch
+from rleaas._flow.wire import Flow, Item, Save, Stream
+from rleaas.models import AuditEvent, ChainState, Identity, SsoStatus
+from rleaas.resources.environment_routes import EnvironmentRef, reference
+from rleaas.resources.pages import PAGE, collect
+
+Time = datetime | str
+FORMATS = ("json", "csv")
+
+
+class AuditLogClient(Resource[D]):
+    """The audit records of the organisation."""
+
+    @call
+    def query(
+        self,
+        environment_name: EnvironmentRef | None = None,
+        event_types: Sequence[str] | None = None,
+        start_time: Time | None = None,
+        end_time: Time | None = None,
+        limit: int | None = 100,
+        offset: int = 0,
+        job_id: str | None = None,
+        agent_id: str | None = None,
+        *,
+        actor: str | None = None,
+        outcome: str | None = None,
+        subject: str | None = None,
+    ) -> Flow[list[AuditEvent]]:
+        """Return records, newest first.
+
+        Args:
+            environment_name: those about this environment.
+            event_types: types such as `tool.registered`, or what comes before their dot.
+            start_time: from then on; a time without a zone is in UTC.
+            end_time: until then.
+            limit: how many at most; 0 or None is all of them.
+            offset: how many to skip.
+            job_id: those about this job.
+            agent_id: those about this agent.
+            actor: what this one did.
+            outcome: `allowed` or `denied`.
+            subject: those about this subject, such as `tool:tool_1`.
+
+        Raises:
+            InvalidRequestError: the platform refuses a value; it names it.
+        """
+        params = _params(environment_name, event_types, start_time, end_time, job_id, agent_id) | {
+            "actor": actor,
+            "outcome": outcome,
+            "subject": subject,
+            "offset": offset or None,
+        }
+        return (
+            yield from collect(
+                AuditEvent, "/api/audit", params, "events", self._context, limit=limit or None
+            )
+        )
+
+    @stream
+    def iterate(
+        self,
+        environment_name: EnvironmentRef | None = None,
+        event_types: Sequence[str] | None = None,
+        start_time: Time | None = None,
+        end_time: Time | None = None,
+        *,
+        job_id: str | None = None,
+        agent_id: str | None = None,
+        actor: str | None = None,
+        outcome: str | None = None,
+        subject: str | None = None,
+    ) -> Stream[AuditEvent]:
+        """Yield all records that `query` would return, asking for them as they are read."""
+        params = _params(environment_name, event_types, start_time, end_time, job_id, agent_id) | {
+            "actor": actor,
+            "outcome": outcome,
+            "subject": subject,
+        }
+        cursor: str | None = None
+        while True:
+            request = build.get("/api/audit", {**params, "limit": PAGE, "cursor": cursor})
+            reply = yield from ask(request, self._context)
+            events, cursor = read_list(AuditEvent, request, reply, "events")
+            for event in events:
+                yield Item(event)
+            if cursor is None:
+                return
+
+    @call
+    def get_event(self, event_id: str) -> Flow[AuditEvent]:
+        """Return one record with its place in the chain.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        request = build.get(
+            build.path("/api/audit/{}", event_id, what="audit event id"),
+            kind="audit_event",
+            ref=event_id,
+        )
+        reply = yield from ask(request, self._context)
+        return read(AuditEvent, request, reply)
+
+    @call
+    def export(
+        self,
+        path: str | Path,
+        environment_name: EnvironmentRef | None = None,
+        start_time: Time | None = None,
+        end_time: Time | None = None,
+        format: str = "json",
+        *,
+        event_types: Sequence[str] | None = None,
+        timeout: float | None = None,
+    ) -> Flow[str]:
+        """Write all records to a file in the order of the chain, and return its absolute path.
+
+        The file appears when it is complete; no more than a part of it is in memory.
+
+        Args:
+            path: the file.
+            environment_name: only records about this environment.
+            start_time: from then on.
+            end_time: until then.
+            format: `json`, an array of records, or `csv`.
+            event_types: only these types.
+            timeout: seconds without a part of it, instead of the client's.
+
+        Raises:
+            ConfigurationError: there is no such format, or the file cannot be written.
+        """
+        if format not in FORMATS:
+            raise ConfigurationError(
+                f"the audit log cannot be exported as {format!r}",
+                hint=f"Use {' or '.join(FORMATS)}.",
+            )
+        target = Path(path).expanduser().absolute()
+        params = _params(environment_name, event_types, start_time, end_time, None, None)
+        request = build.get("/api/audit/export", {**params, "format": format}, timeout=timeout)
+        yield from fetch(Save(request, target, None), self._context)
+        return str(target)
+
+    @call
+    def verify(self) -> Flow[ChainState]:
+        """Let the platform check the whole chain, and return what it found."""
+        request = build.get("/api/audit/verify")
+        reply = yield from ask(request, self._context)
+        return read(ChainState, request, reply)
+
+    @call
+    def whoami(self) -> Flow[Identity]:
+        """Return who the client's key belongs to, and what it may do."""
+        request = build.get("/api/me")
+        reply = yield from ask(request, self._context)
+        return read(Identity, request, reply)
+
+    @call
+    def sso_status(self) -> Flow[SsoStatus]:
+        """Return whether people sign in elsewhere."""
+        request = build.get("/api/sso-status")
+        reply = yield from ask(request, self._context)
+        return read(SsoStatus, request, reply)
+
+
+def _params(
+    environment_name: EnvironmentRef | None,
+    event_types: Sequence[str] | None,
+    start_time: Time | None,
+    end_time: Time | None,
+    job_id: str | None,
+    agent_id: str | None,
+) -> dict[str, str | int | None]:
+    types = [event_types] if isinstance(event_types, str) else event_types
+    return {
+        "environment_name": None if environment_name is None else reference(environment_name),
+        "event_types": ",".join(types) if types else None,
+        "start_time": _time(start_time),
+        "end_time": _time(end_time),
+        "job_id": job_id,
+        "agent_id": agent_id,
+    }
+
+
+def _time(moment: Time | None) -> str | None:
+    return moment.isoformat() if isinstance(moment, datetime) else moment
