@@ -18,6 +18,7 @@ from rleaas.server.jobs.scheduler import Patience
 from rleaas.server.local import LocalServer
 from rleaas.server.settings import ServerSettings
 from rleaas.server.state import ServerState
+from rleaas.server.store import audit
 
 CONTRACT: dict[str, object] = {
     "id": "CartPole-v1",
@@ -109,6 +110,11 @@ class Running:
     def finished(self, kind: str, job_id: str) -> str:
         row = self.server.state.scheduler.wait_finished(kind, job_id, 20)
         return row.status if row.error is None else f"{row.status}: {row.error}"
+
+    def audited(self, subject: str) -> list[str]:
+        with self.server.state.database.read(1) as session:
+            filters = audit.Filters(subject=subject)
+            return [row.action for row in audit.page(session, filters, oldest_first=True)]
 
     @staticmethod
     def ok(reply: httpx.Response) -> dict[str, object]:

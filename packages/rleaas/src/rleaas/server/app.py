@@ -12,15 +12,22 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rleaas.server import failures
 from rleaas.server.body_limit import BodyLimit
 from rleaas.server.routes import (
+    agent_runs,
+    agents,
     audit,
     checkpoints,
+    environment_parts,
     environments,
     evaluations,
     keys,
     organisations,
     platform,
     rollouts,
+    scenarios,
+    suites,
+    tools,
     training,
+    verifiers,
     worker,
 )
 from rleaas.server.state import ServerState
@@ -44,6 +51,13 @@ def create_app(state: ServerState) -> FastAPI:
         evaluations.router,
         rollouts.router,
         audit.router,
+        agent_runs.router,
+        agents.router,
+        environment_parts.router,
+        scenarios.router,
+        suites.router,
+        tools.router,
+        verifiers.router,
         worker.router,
     ):
         app.include_router(router)

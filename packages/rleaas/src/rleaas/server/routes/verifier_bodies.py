@@ -1,0 +1,59 @@
+"""What requests about verifiers may say."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from rleaas.server.routes.bodies import Body, JsonObject
+from rleaas.server.routes.catalogue_bodies import Id, Name, Record, Text, Word
+from rleaas.server.rules.catalogue import VerifierStatus, VerifierType, verifier_type
+
+
+class Policy(Body):
+    """What follows when a verifier fails an episode."""
+
+    hard_fail: bool = False
+    penalty: float = Field(0.0, allow_inf_nan=False)
+    log_failure: bool = True
+
+
+class VerifierFields(Record):
+    """A verifier, or what changes of one; `config` is another name of `logic`."""
+
+    id: Id | None = None
+    name: Name | None = None
+    type: Annotated[VerifierType | None, BeforeValidator(verifier_type)] = None
+    system: Word | None = None
+    status: VerifierStatus | None = None
+    description: Text | None = None
+    logic: JsonObject | None = None
+    config: JsonObject | None = None
+    failure_policy: Policy | None = None
+    source: Word | None = None
+    metadata: JsonObject | None = None
+
+
+class SetEnabled(Body):
+    """Whether a verifier judges."""
+
+    enabled: bool
+
+
+class JudgeEpisode(Body):
+    """An episode to judge: the state at its end, and its steps."""
+
+    state: JsonObject = Field(default_factory=dict[str, object])
+    trajectory: list[JsonObject] = Field(default_factory=list[JsonObject], max_length=10_000)
+
+
+class AttachVerifier(Body):
+    """A verifier for an environment, with its share of the score."""
+
+    verifier_id: Id
+    weight: float = Field(1.0, gt=0, le=1e6, allow_inf_nan=False)
+
+
+class CloneFrom(Body):
+    """The environment to clone from, by name or number."""
+
+    source: Name | int

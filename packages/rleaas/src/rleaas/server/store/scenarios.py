@@ -1,0 +1,156 @@
+"""Scenarios in the database."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from rlcore import InvalidRequestError, ScenarioNotFound
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import Session
+
+from rleaas.server.rules.catalogue import merged, new_id
+from rleaas.server.store import catalogue
+from rleaas.server.store.tables import EnvironmentRow, ScenarioRow
+
+DEFAULT_STEPS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioChange:
+    """What a client says of a scenario; None leaves as it is, `environment` "" is none."""
+
+    id: str | None = None
+    name: str | None = None
+    tier: int | None = None
+    task_prompt: str | None = None
+    max_steps: int | None = None
+    tags: list[str] | None = None
+    source: str | None = None
+    environment: str | None = None
+    details: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def find(session: Session, scenario_id: str) -> ScenarioRow:
+    """The scenario with this id.
+
+    Raises:
+        ScenarioNotFound: there is none.
+    """
+    row = catalogue.by_id(session, ScenarioRow, scenario_id)
+    if row is None:
+        raise ScenarioNotFound(scenario_id)
+    return row
+
+
+def upsert(session: Session, change: ScenarioChange) -> tuple[ScenarioRow, bool]:
+    """Add a scenario, or change the one with its id.
+
+    Returns:
+        The scenario, and whether it is new.
+
+    Raises:
+        InvalidRequestError: a new one without a name.
+    """
+    row = None if change.id is None else catalogue.by_id(session, ScenarioRow, change.id)
+    if row is not None:
+        return apply(session, row, change), False
+    if change.name is None:
+        raise InvalidRequestError(
+            f"there is no scenario {change.id or ''!r} to change, and a new one needs a name",
+            code="scenario_without_name",
+            hint="Give it a name, or the id of one that exists",
+        )
+    now = datetime.now(UTC)
+    row = ScenarioRow(
+        id=change.id or new_id("scen"),
+        environment_id=catalogue.environment_id(session, change.environment),
+        name=change.name,
+        tier=change.tier or 1,
+        task_prompt=change.task_prompt or "",
+        max_steps=change.max_steps or DEFAULT_STEPS,
+        tags=change.tags or [],
+        details=merged({}, change.details),
+        source=change.source or "custom",
+        version=1,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(row)
+    session.flush()
+    return row, True
+
+
+def apply(session: Session, row: ScenarioRow, change: ScenarioChange) -> ScenarioRow:
+    """Change what is said; a scenario that differs has the next version."""
+    before = _content(row)
+    if change.environment is not None:
+        row.environment_id = catalogue.environment_id(session, change.environment)
+    row.name = row.name if change.name is None else change.name
+    row.tier = row.tier if change.tier is None else change.tier
+    row.task_prompt = row.task_prompt if change.task_prompt is None else change.task_prompt
+    row.max_steps = row.max_steps if change.max_steps is None else change.max_steps
+    row.tags = row.tags if change.tags is None else change.tags
+    row.source = row.source if change.source is None else change.source
+    row.details = merged(row.details, change.details)
+    if _content(row) != before:
+        row.version += 1
+        row.updated_at = datetime.now(UTC)
+    session.flush()
+    return row
+
+
+def page(
+    session: Session, *, environment_id: int | None, category: str | None, after: int, limit: int
+) -> tuple[Sequence[ScenarioRow], str | None]:
+    """Scenarios in the order in which they came; `category` is that of their environment."""
+    conditions: list[ColumnElement[bool]] = []
+    if environment_id is not None:
+        conditions.append(ScenarioRow.environment_id == environment_id)
+    if category:
+        conditions.append(
+            ScenarioRow.environment_id.in_(
+                select(EnvironmentRow.id).where(
+                    func.lower(EnvironmentRow.vertical) == category.lower()
+                )
+            )
+        )
+    return catalogue.page(session, ScenarioRow, conditions, after=after, limit=limit)
+
+
+def clone(session: Session, source: EnvironmentRow, target: EnvironmentRow) -> list[ScenarioRow]:
+    """Copy an environment's scenarios to another, with ids of their own."""
+    rows, _ = page(session, environment_id=source.id, category=None, after=0, limit=0)
+    now = datetime.now(UTC)
+    made = [
+        ScenarioRow(
+            id=new_id("scen"),
+            environment_id=target.id,
+            name=row.name,
+            tier=row.tier,
+            task_prompt=row.task_prompt,
+            max_steps=row.max_steps,
+            tags=list(row.tags),
+            details={**row.details, "cloned_from": row.id},
+            source="cloned",
+            version=1,
+            created_at=now,
+            updated_at=now,
+        )
+        for row in rows
+    ]
+    session.add_all(made)
+    session.flush()
+    return made
+
+
+def _content(row: ScenarioRow) -> tuple[object, ...]:
+    return (
+        row.environment_id,
+        row.name,
+        row.tier,
+        row.task_prompt,
+        row.max_steps,
+        row.tags,
+        row.source,
+        row.details,
+    )

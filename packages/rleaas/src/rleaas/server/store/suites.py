@@ -1,0 +1,135 @@
+"""Scenario suites in the database."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from rlcore import InvalidRequestError, ScenarioNotFound, SuiteNotFound
+from sqlalchemy import ColumnElement, select
+from sqlalchemy.orm import Session
+
+from rleaas.server.rules.catalogue import merged, new_id
+from rleaas.server.store import catalogue
+from rleaas.server.store.tables import ScenarioRow, SuiteRow
+
+TRAINING = "training"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuiteChange:
+    """What a client says of a suite; None leaves as it is, `environment` "" is none."""
+
+    id: str | None = None
+    name: str | None = None
+    purpose: str | None = None
+    scenario_ids: list[str] | None = None
+    environment: str | None = None
+    details: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+def find(session: Session, suite_id: str) -> SuiteRow:
+    """The suite with this id.
+
+    Raises:
+        SuiteNotFound: there is none.
+    """
+    row = catalogue.by_id(session, SuiteRow, suite_id)
+    if row is None:
+        raise SuiteNotFound(suite_id)
+    return row
+
+
+def upsert(session: Session, change: SuiteChange) -> tuple[SuiteRow, bool]:
+    """Add a suite, or change the one with its id.
+
+    Returns:
+        The suite, and whether it is new.
+
+    Raises:
+        InvalidRequestError: a new one without a name, or a scenario that is listed twice.
+        ScenarioNotFound: one that it lists does not exist.
+    """
+    row = None if change.id is None else catalogue.by_id(session, SuiteRow, change.id)
+    if row is not None:
+        return apply(session, row, change), False
+    if change.name is None:
+        raise InvalidRequestError(
+            f"there is no suite {change.id or ''!r} to change, and a new one needs a name",
+            code="suite_without_name",
+            hint="Give it a name, or the id of one that exists",
+        )
+    _require_scenarios(session, change.scenario_ids or [])
+    now = datetime.now(UTC)
+    row = SuiteRow(
+        id=change.id or new_id("suite"),
+        environment_id=catalogue.environment_id(session, change.environment),
+        name=change.name,
+        purpose=change.purpose or TRAINING,
+        scenario_ids=change.scenario_ids or [],
+        details=merged({}, change.details),
+        version=1,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(row)
+    session.flush()
+    return row, True
+
+
+def apply(session: Session, row: SuiteRow, change: SuiteChange) -> SuiteRow:
+    """Change what is said; a suite that differs has the next version."""
+    before = _content(row)
+    if change.scenario_ids is not None:
+        _require_scenarios(session, change.scenario_ids)
+        row.scenario_ids = change.scenario_ids
+    if change.environment is not None:
+        row.environment_id = catalogue.environment_id(session, change.environment)
+    row.name = row.name if change.name is None else change.name
+    row.purpose = row.purpose if change.purpose is None else change.purpose
+    row.details = merged(row.details, change.details)
+    if _content(row) != before:
+        row.version += 1
+        row.updated_at = datetime.now(UTC)
+    session.flush()
+    return row
+
+
+def page(
+    session: Session, *, environment_id: int | None, purpose: str | None, after: int, limit: int
+) -> tuple[Sequence[SuiteRow], str | None]:
+    """Suites in the order in which they came."""
+    conditions: list[ColumnElement[bool]] = []
+    if environment_id is not None:
+        conditions.append(SuiteRow.environment_id == environment_id)
+    if purpose is not None:
+        conditions.append(SuiteRow.purpose == purpose)
+    return catalogue.page(session, SuiteRow, conditions, after=after, limit=limit)
+
+
+def without(session: Session, scenario_id: str) -> list[str]:
+    """Take a scenario out of every suite; returns the ids of those that had it."""
+    changed: list[str] = []
+    for row in session.scalars(select(SuiteRow).order_by(SuiteRow.row_id)):
+        if scenario_id in row.scenario_ids:
+            rest = [one for one in row.scenario_ids if one != scenario_id]
+            row.scenario_ids = rest
+            row.version += 1
+            row.updated_at = datetime.now(UTC)
+            changed.append(row.id)
+    session.flush()
+    return changed
+
+
+def _require_scenarios(session: Session, ids: Sequence[str]) -> None:
+    repeated = [one for one, times in Counter(ids).items() if times > 1]
+    if repeated:
+        raise InvalidRequestError(f"scenario {repeated[0]!r} is listed twice", hint="List it once")
+    known = set(session.scalars(select(ScenarioRow.id).where(ScenarioRow.id.in_(ids))))
+    missing = next((one for one in ids if one not in known), None)
+    if missing is not None:
+        raise ScenarioNotFound(missing)
+
+
+def _content(row: SuiteRow) -> tuple[object, ...]:
+    return (row.environment_id, row.name, row.purpose, row.scenario_ids, row.details)
