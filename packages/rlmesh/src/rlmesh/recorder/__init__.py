@@ -1,6 +1,5 @@
 """Recordings of runs: bundles, trajectories, videos, reports and replay."""
 
-from rlmesh.recorder.export import BundleInTheWay
 from rlmesh.recorder.loading import load
 from rlmesh.recorder.merging import merge
 from rlmesh.recorder.recorder import Recorder
@@ -14,6 +13,7 @@ from rlmesh.recorder.records import (
 )
 from rlmesh.recorder.replaying import Difference, Replayed, ReplayReport, replay
 from rlmesh.recorder.report import html_report, write_report
+from rlmesh.recorder.sinks import BundleInTheWay
 from rlmesh.recorder.trajectory import Trajectory
 
 __all__ = [
