@@ -23,11 +23,25 @@ def add_replay(add: AddParser) -> None:
         help="play a recording again and compare every step",
         description="Reset with the recorded seeds, step the recorded actions, and compare "
         "observations, rewards and flags. Stops at the first difference and returns 1.",
+        epilog="Without --env it is played on what the bundle says that it was recorded on, where "
+        "gymnasium knows that by an id. A bundle that names anything else could run any code here, "
+        "and is followed with --trust-source only.",
     )
     parser.add_argument("bundle", type=Path, help="a folder or a zip file")
     parser.add_argument(
         "--env",
         help="an address, a gymnasium id, or MODULE:ATTRIBUTE (what the bundle was recorded on)",
+    )
+    parser.add_argument(
+        "--trust-source",
+        action="store_true",
+        help="play on whatever the bundle names, such as a class or an address: whoever "
+        "made the bundle can run any code",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="return 1 as well if an episode is skipped, or cannot be replayed to its end",
     )
     parser.add_argument("--workload", type=int, help="only this workload, counted from 0")
     parser.add_argument(
@@ -50,7 +64,8 @@ def replay_command(options: argparse.Namespace) -> int:
     from rlmesh.recorder import load, replay
     from rlmesh.server.sources import look_here
 
-    look_here()
+    if options.env is not None or options.trust_source:
+        look_here()  # nothing beside a bundle is run otherwise
     with closing(load(options.bundle, verify=not options.no_verify)) as bundle:
         report = replay(
             bundle,
@@ -58,26 +73,30 @@ def replay_command(options: argparse.Namespace) -> int:
             workload=options.workload,
             episodes=options.episodes,
             tolerance=options.tolerance,
+            trust_source=options.trust_source,
             on_episode=None if options.json else _print,
         )
     if options.json:
         print(json.dumps(_document(report), indent=2))
     else:
         for skipped in report.skipped:
-            print(f"skipped {printable(skipped)}")
+            print(f"NOT replayed: {printable(skipped)}")
         print(printable(str(report)))
-    return 0 if report.matches else 1
+    return 0 if (report.complete if options.all else report.matches) else 1
 
 
 def _print(done: "Replayed") -> None:
     where = f"workload {done.workload}, episode {done.episode}, seed {done.seed}"
-    print(f"{where}: {done.steps} steps agree")
+    end = "" if done.partly is None else f"; its end was NOT replayed: {printable(done.partly)}"
+    print(f"{where}: {done.steps} steps agree{end}")
 
 
 def _document(report: "ReplayReport") -> dict[str, object]:
     difference = report.difference
     return {
         "matches": report.matches,
+        "complete": report.complete,
+        "verified": report.verified,
         "episodes": [asdict(episode) for episode in report.episodes],
         "difference": None if difference is None else asdict(difference),
         "skipped": list(report.skipped),

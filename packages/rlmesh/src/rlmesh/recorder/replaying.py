@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from rlcore import ConfigurationError, EnvironmentException, IdentityError
+from rlcore import BundleError, ConfigurationError, EnvironmentException, IdentityError
 
 from rlmesh.models.seeds import TRIAL_INDEX_OPTION
 from rlmesh.recorder.differing import Gap, gap
 from rlmesh.recorder.digests import digest_of
 from rlmesh.recorder.loading import load
 from rlmesh.recorder.records import EpisodeRecord, ResultSet, WorkloadRecord
+from rlmesh.recorder.remaking import source_of
+from rlmesh.recorder.stating import grading_of, stated
 from rlmesh.recorder.trajectory import Trajectory
 from rlmesh.runs.driven import Driven, takes_trial
 from rlmesh.runs.targets import Targets, open_targets
-from rlmesh.specs import UNKNOWN_ID
 
 if TYPE_CHECKING:
     from rlmesh.specs import EnvContract
@@ -34,7 +35,9 @@ class Difference:
         seed: its seed.
         step: after how many steps; 0 is the reset.
         field: `observation`, `reward`, `terminated`, `truncated`, or `error` where the environment
-            raised.
+            raised; `success` where it tells that otherwise; `result.steps`, `result.reward`,
+            `result.terminated` or `result.truncated` where the bundle's result says otherwise than
+            its own recorded steps, and `actual` is what the result says.
         path: where in the observation, such as `$.camera[0]`.
         expected: what was recorded, as text.
         actual: what the environment gave, as text.
@@ -55,6 +58,12 @@ class Difference:
         where = "at its reset" if self.step == 0 else f"at step {self.step}"
         place = "" if self.path == "$" else f" {self.path}"
         apart = "" if self.max_abs_diff is None else f"; up to {self.max_abs_diff:g} apart"
+        if self.field.startswith("result."):
+            return (
+                f"the result of workload {self.workload}, episode {self.episode} (seed {self.seed})"
+                f" is not that of its recorded steps: its {self.field.removeprefix('result.')} is "
+                f"{self.actual}, and theirs {self.expected}"
+            )
         return (
             f"workload {self.workload}, episode {self.episode} (seed {self.seed}) differs {where} "
             f"in {self.field}{place}: recorded {self.expected}, now {self.actual}{apart}"
@@ -70,12 +79,15 @@ class Replayed:
         episode: the episode's index in it.
         seed: its seed.
         steps: how many steps agreed with the recording.
+        partly: how the recording ended beyond these steps, such as by an error of the environment,
+            which was not played again; None where the whole episode was.
     """
 
     workload: int
     episode: int
     seed: int | None
     steps: int
+    partly: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +98,28 @@ class ReplayReport:
         episodes: those that agree with the recording.
         difference: where the first one that does not leaves it; nothing was played after that.
         skipped: what could not be replayed, and why.
+        verified: whether the bundle's files are those that were recorded, by its manifest.
     """
 
     episodes: tuple[Replayed, ...]
     difference: Difference | None = None
     skipped: tuple[str, ...] = ()
+    verified: bool = True
 
     @property
     def matches(self) -> bool:
-        """Whether every replayed episode agrees with its recording in every step."""
+        """Whether every replayed step agrees with its recording; `complete` says more."""
         return self.difference is None
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything agrees: no episode was skipped, or replayed in part only."""
+        return self.matches and not self.skipped and not self.partly
+
+    @property
+    def partly(self) -> int:
+        """How many of the episodes were not replayed to their end."""
+        return sum(episode.partly is not None for episode in self.episodes)
 
     @property
     def steps(self) -> int:
@@ -105,10 +129,16 @@ class ReplayReport:
     def __str__(self) -> str:
         if self.difference is not None:
             return str(self.difference)
-        skipped = f"; {len(self.skipped)} skipped" if self.skipped else ""
         count = len(self.episodes)
         agree = "1 episode agrees" if count == 1 else f"{count} episodes agree"
-        return f"{agree} in all of {self.steps} steps{skipped}"
+        parts = [f"{agree} in all of {self.steps} steps"]
+        if self.partly:
+            parts.append(f"{self.partly} of them NOT to the end")
+        if self.skipped:
+            parts.append(f"{len(self.skipped)} NOT replayed")
+        if not self.verified:
+            parts.append("the bundle's files were NOT verified")
+        return "; ".join(parts)
 
 
 def replay(
@@ -118,26 +148,32 @@ def replay(
     workload: int | None = None,
     episodes: Iterable[int] | None = None,
     tolerance: float | None = None,
+    trust_source: bool = False,
     on_episode: Callable[[Replayed], object] | None = None,
 ) -> ReplayReport:
     """Play recorded episodes again, and compare every step; stop at the first difference.
 
     Each episode is reset with its seed, and trial where the environment takes one, and stepped with
     its recorded actions. Observations (by digest, or by value where they were kept), rewards and
-    flags have to be equal, bit for bit.
+    flags have to be equal, bit for bit. What the bundle's result says about an episode has to be
+    what its steps say.
 
     Args:
         bundle: a loaded one, or its path.
         env: what to play on, as `rlmesh.run` takes it: an environment, a factory, a gymnasium id,
-            an address. By default what the bundle says that it was recorded on.
+            an address. By default what the bundle says that it was recorded on, where that is an
+            environment that gymnasium knows here.
         workload: the number of the only workload to replay, from 0.
         episodes: the indices of the only episodes to replay.
         tolerance: how far two numbers may be apart instead; this needs recorded observations.
+        trust_source: follow the bundle as well where it names anything else, such as a class of a
+            module or an address. Whoever made the bundle can then run any code.
         on_episode: called with each episode that agrees.
 
     Raises:
         BundleError: the bundle is damaged.
-        ConfigurationError: nothing in it can be replayed, or it does not say on what.
+        ConfigurationError: nothing in it can be replayed, it does not say on what, or it says what
+            needs trust.
         IdentityError: the environment has other spaces than the recorded one.
         TransportError: nothing answers at the address.
     """
@@ -151,20 +187,22 @@ def replay(
                 workload=workload,
                 episodes=episodes,
                 tolerance=tolerance,
+                trust_source=trust_source,
                 on_episode=on_episode,
             )
     chosen, skipped = _chosen(bundle, workload, None if episodes is None else set(episodes))
     played: list[Replayed] = []
     for number, its in chosen.items():
-        with closing(_Stage(bundle.workloads[number], number, env)) as stage:
+        source = source_of(bundle.workloads[number], trusted=trust_source) if env is None else env
+        with closing(_Stage(bundle.workloads[number], number, source)) as stage:
             for episode in its:
                 done = stage.play(episode, tolerance)
                 if isinstance(done, Difference):
-                    return ReplayReport(tuple(played), done, skipped)
+                    return ReplayReport(tuple(played), done, skipped, bundle.verified)
                 played.append(done)
                 if on_episode is not None:
                     on_episode(done)
-    return ReplayReport(tuple(played), None, skipped)
+    return ReplayReport(tuple(played), None, skipped, bundle.verified)
 
 
 def _chosen(
@@ -206,9 +244,9 @@ def _why_not(episode: EpisodeRecord) -> str | None:
 class _Stage:
     """The environment on which a workload is played again."""
 
-    def __init__(self, workload: WorkloadRecord, number: int, env: object) -> None:
+    def __init__(self, workload: WorkloadRecord, number: int, source: object) -> None:
         self._number = number
-        source = _source(workload) if env is None else env
+        self._grading = grading_of(workload)
         self._targets: Targets = open_targets(source, framework="numpy")
         target = self._targets.each[0]
         if target.lanes is not None or len(self._targets.each) > 1:
@@ -236,7 +274,8 @@ class _Stage:
             judge = _Judge(recorded, tolerance)
             differs, steps = self._differs(episode, recorded, judge)
         if differs is None:
-            return Replayed(self._number, episode.index, episode.seed, steps)
+            how = None if episode.outcome.scored else episode.error or episode.outcome.value
+            return Replayed(self._number, episode.index, episode.seed, steps, how)
         field, where = differs
         return Difference(
             workload=self._number,
@@ -254,6 +293,9 @@ class _Stage:
         self, episode: EpisodeRecord, recorded: Trajectory, judge: _Judge
     ) -> tuple[tuple[str, Gap] | None, int]:
         step = 0
+        info: Mapping[str, object] = {}
+        if (wrong := stated(episode, recorded)) is not None:
+            return wrong, recorded.steps
         try:
             options: dict[str, Any] = {}  # Any: reset options
             if self._takes_trial and episode.trial is not None:
@@ -263,11 +305,12 @@ class _Stage:
             while differs is None and step < recorded.steps:
                 outcome = self._env.step(recorded.action(step))
                 differs = judge.step(step, outcome)
+                info = outcome[4]
                 step += 1
         except EnvironmentException as error:
             last = "was reset" if step == 0 else "answered"
             return ("error", Gap("$", f"that it {last}", str(error))), step
-        return differs, step
+        return differs or self._grading(episode, info), step
 
 
 class _Judge:
@@ -313,31 +356,18 @@ class _Judge:
         return self.observation(number + 1, seen)
 
 
-def _source(workload: WorkloadRecord) -> object:
-    recorded: Any = workload.details.get("replay") or {}  # Any: JSON, as below
-    if "source" in recorded:
-        kwargs = recorded.get("kwargs")
-        if not kwargs:
-            return str(recorded["source"])
-        from rlmesh.server.sources import load_factory
-
-        return load_factory(str(recorded["source"]), kwargs)
-    contract: Any = workload.details.get("contract") or {}
-    name = contract.get("id", UNKNOWN_ID)
-    if name == UNKNOWN_ID:
-        raise ConfigurationError(
-            f"the bundle does not say what {workload.env!r} is made from",
-            hint="Name it: env=… or --env SOURCE.",
-        )
-    return f"gym://{name}"
-
-
 def _require_same(workload: WorkloadRecord, contract: EnvContract | None) -> None:
-    recorded: Any = workload.details.get("contract")  # Any: JSON
-    if recorded is None or contract is None:
+    found: object = workload.details.get("contract")
+    if found is None or contract is None:
         return
     now = contract.to_dict()
     spaces = ("observation_space", "action_space")
+    if (
+        not isinstance(found, dict)
+        or not {"id", *spaces} <= cast("dict[str, object]", found).keys()
+    ):
+        raise BundleError("the bundle does not say which spaces were recorded")
+    recorded = cast("dict[str, Any]", found)  # Any: JSON
     wrong = tuple(name for name in spaces if recorded[name] != now[name])
     if wrong:
         raise IdentityError(
