@@ -22,6 +22,13 @@ COLUMNS, ROWS = 60, 20
 BEGIN, END = b"\x1b[?1049h", b"\x1b[?1049l"
 CELL = re.compile(r"\x1b\[38;2;(\d+);(\d+);(\d+);48;2;(\d+);(\d+);(\d+)m▀".encode())
 
+# Said by the program itself: this process must not fork, as other tests leave threads in it.
+AT_TERMINAL = """
+import fcntl, signal, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+
 # A world that is as red as its step number, and a run of it: what a viewer is asked for is done.
 SCRIPT = """
 import sys, time
@@ -83,12 +90,12 @@ class Sitting:
         self.seen = b""
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME")}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT.replace("SPIN", spin)],
+            [sys.executable, "-c", AT_TERMINAL + SCRIPT.replace("SPIN", spin)],
             stdin=child,
             stdout=child,
             stderr=child,
             env={**kept, "TERM": "xterm-256color", **environ},
-            preexec_fn=_at_terminal,
+            start_new_session=True,
         )
         self.child = child
 
@@ -123,12 +130,6 @@ class Sitting:
         self.process.wait()
         os.close(self._user)
         os.close(self.child)
-
-
-def _at_terminal() -> None:
-    os.setsid()
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -144,7 +144,8 @@ def _reach(
     key = (offer.secret.reveal(), name)
     with _lock:
         avoided = _avoided.get(key, 0.0) > time.monotonic()
-    if avoided:
+    is_wanted = dialled.lane != "auto"
+    if avoided and not is_wanted:
         raise Unreached("it could not be reached a moment ago")
     started = time.monotonic()
     try:
@@ -156,6 +157,7 @@ def _reach(
             usual=usual_bytes(dialled.contract),
             timeout=timeout,
             tls=connection.tls,
+            is_wanted=is_wanted,
         )
     except Unreached:
         now = time.monotonic()

@@ -35,8 +35,9 @@ log = logger("rlmesh", "client")
 LaneName = Literal["local", "tcp"]
 # A port that nothing answers at must not cost a client more than this.
 REACH_SECONDS: Final = 1.0
-# A socket of this host is there or not: where it is, the server is only busy.
-LOCAL_SECONDS: Final = 10.0
+# A socket of this host is there or not, and where one way alone will do, nothing is won by haste:
+# the server is only busy.
+WANTED_SECONDS: Final = 10.0
 PEER_SIZE: Final = struct.calcsize("3i")
 
 
@@ -54,6 +55,7 @@ def reach(
     timeout: float | None,
     tls: ClientTls | None = None,
     message_limit: int = MESSAGE_BYTES,
+    is_wanted: bool = False,
 ) -> FrameLane:
     """Return an open lane to the server that was dialled at `address`.
 
@@ -66,15 +68,17 @@ def reach(
         timeout: how long a request may take; None: no limit.
         tls: whom to believe at the second port.
         message_limit: the bytes of the largest message.
+        is_wanted: whether no other way will do, so that a busy server is waited for.
 
     Raises:
         Unreached: it cannot be reached, or somebody else answers there.
     """
     try:
-        connected = _connect(name, offer, address, tls)
+        patience = WANTED_SECONDS if is_wanted or name == "local" else REACH_SECONDS
+        connected = _connect(name, offer, address, tls, patience)
         end = FrameEnd(connected, limit=message_limit)
         try:
-            is_watched = _introduce(end, offer, headers)
+            is_watched = _introduce(end, offer, headers, patience)
         except BaseException:
             end.close()
             raise
@@ -87,7 +91,7 @@ def reach(
 
 
 def _connect(
-    name: LaneName, offer: LaneOffer, address: Address, tls: ClientTls | None
+    name: LaneName, offer: LaneOffer, address: Address, tls: ClientTls | None, patience: float
 ) -> socket.socket:
     if name == "local":
         connected = _connect_local(_local_paths(offer, address))
@@ -99,7 +103,7 @@ def _connect(
         return connected
     if offer.port is None or not isinstance(address, TcpAddress):
         raise Unreached("the server offers no second port")
-    connected = socket.create_connection((address.host, offer.port), timeout=REACH_SECONDS)
+    connected = socket.create_connection((address.host, offer.port), timeout=patience)
     # A second port on this machine may be nobody's: then a socket can be connected to itself.
     if connected.getsockname() == connected.getpeername():
         connected.close()
@@ -124,7 +128,7 @@ def _connect_local(paths: list[str]) -> socket.socket:
     for path in paths:
         connected = socket.socket(socket.AF_UNIX)
         try:
-            connected.settimeout(LOCAL_SECONDS)
+            connected.settimeout(WANTED_SECONDS)
             connected.connect(path)
             return connected
         except OSError as error:
@@ -141,11 +145,12 @@ def _user_of(connected: socket.socket) -> int:
     return user
 
 
-def _introduce(end: FrameEnd, offer: LaneOffer, headers: Mapping[str, str]) -> bool:
+def _introduce(
+    end: FrameEnd, offer: LaneOffer, headers: Mapping[str, str], patience: float
+) -> bool:
     """Show that we are meant to come; return whether the server watches this process."""
-    seconds = LOCAL_SECONDS if end.is_local else REACH_SECONDS
-    end.be_patient(seconds)
-    deadline = Deadline.after(seconds)
+    end.be_patient(patience)
+    deadline = Deadline.after(patience)
     end.say(
         OPEN,
         {
@@ -155,6 +160,8 @@ def _introduce(end: FrameEnd, offer: LaneOffer, headers: Mapping[str, str]) -> b
         },
     )
     frame = end.receive(limit=NOTE_LIMIT)
-    if frame.kind != WELCOME or deadline.expired():
+    if deadline.expired():
+        raise Unreached(f"it did not answer within {patience:g} s")
+    if frame.kind != WELCOME:
         raise Unreached("another server answers there")
     return end.is_local and frame.note().get("watches") is True
