@@ -20,14 +20,14 @@ def test_there_are_examples_and_each_is_short() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_the_example_runs(path: Path, server: LocalServer) -> None:
     run = subprocess.run(
         [sys.executable, "-W", "error::DeprecationWarning", str(path)],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=220,
         env={**os.environ, "RLEAAS_BASE_URL": server.url},
         check=False,
     )
