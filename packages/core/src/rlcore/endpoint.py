@@ -86,8 +86,8 @@ class EnvironmentURI:
     """The name of a registered environment, and its version where one is asked for.
 
     Raises:
-        ConfigurationError: the name is empty or has `/`, `#`, `?` or what does not print in it, or
-            the version is not 1 or more.
+        ConfigurationError: the name is empty or has `#`, `?` or what does not print in it, or the
+            version is not 1 or more.
     """
 
     name: str
@@ -129,16 +129,16 @@ def check_environment_name(name: str) -> None:
     """Refuse a name that could not be written in a URI or a path.
 
     Raises:
-        ConfigurationError: it is empty, has blanks at an end, or `/`, `#`, `?` in it.
+        ConfigurationError: it is empty, has blanks at an end, or `#`, `?` in it.
     """
     if not name.strip():
         raise ConfigurationError(
             "an environment name is empty", hint="Give the environment a name."
         )
-    if name != name.strip() or not name.isprintable() or any(mark in name for mark in "/#?"):
+    if name != name.strip() or not name.isprintable() or any(mark in name for mark in "#?"):
         raise ConfigurationError(
             f"{name!r} is not an environment name",
-            hint="Use printable characters without '/', '#' or '?', and no blanks at the ends.",
+            hint="Use printable characters without '#' or '?', and no blanks at the ends.",
         )
 
 

@@ -36,6 +36,7 @@ class FakeServed:
         self._address = address
         self.stopped = threading.Event()
         self.how = "stopped"
+        self.connected = False
 
     def wait_ready(self, timeout: float) -> str:
         return self._address
@@ -46,6 +47,9 @@ class FakeServed:
     def wait(self) -> str:
         self.stopped.wait()
         return self.how
+
+    def in_use(self) -> bool:
+        return self.connected
 
     def stop(self) -> None:
         self.stopped.set()

@@ -1,6 +1,7 @@
 import re
 import socket
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -82,18 +83,23 @@ def test_a_body_of_another_type_is_refused_with_the_type_that_is_wanted(platform
     assert "application/json" in reply.json()["detail"]
 
 
-@pytest.mark.parametrize("name", ["a/b", "a#b", "a?b", "a%b", "a@1", "", " a", "1st", "a" * 101])
+@pytest.mark.parametrize(
+    "name", ["a//b", "a/..", "a/", "a#b", "a?b", "a%b", "a@1", "", " a", "1st", "a" * 101]
+)
 def test_a_name_that_could_not_be_addressed_is_refused(platform: Running, name: str) -> None:
     reply = platform.http.post("/api/custom-environments", json={"name": name})
 
     assert code(reply) == (422, "invalid_name")
 
 
-@pytest.mark.parametrize("name", ["My Env_v1.2-x", "A", "a" * 100])
-def test_a_name_with_spaces_dots_and_dashes_is_a_name(platform: Running, name: str) -> None:
+@pytest.mark.parametrize("name", ["My Env_v1.2-x", "A", "a" * 100, "team/Größe 2", "環境"])
+def test_a_name_with_spaces_slashes_and_letters_of_any_script_is_a_name(
+    platform: Running, name: str
+) -> None:
     platform.register(name, source="custom")
 
-    assert platform.ok(platform.http.get(f"/api/environments/{name}"))["name"] == name
+    reply = platform.http.get(f"/api/environments/{quote(name, safe='')}")
+    assert platform.ok(reply)["name"] == name
 
 
 @pytest.mark.parametrize(

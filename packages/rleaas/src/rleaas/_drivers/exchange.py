@@ -54,7 +54,7 @@ def arguments(request: Request, base_url: str, timeout: float) -> Arguments:
         ConfigurationError: the body cannot be written as JSON.
     """
     headers = dict(request.headers)
-    content = None
+    content = request.content
     if request.json is not NO_BODY:
         content = encode(request)
         headers["Content-Type"] = "application/json"

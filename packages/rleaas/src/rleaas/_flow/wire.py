@@ -32,6 +32,7 @@ class Request:
         path: from the base URL on, with every segment escaped already.
         params: the query; None values are left out before they get here.
         json: the body.
+        content: a body that is not JSON; its type is among the headers.
         headers: besides those of the client.
         timeout: seconds this request may take, where the client's own figure does not fit.
         kind: what the path names, such as `environment`; for a 404 that does not say it.
@@ -43,6 +44,7 @@ class Request:
     path: str
     params: tuple[tuple[str, str], ...] = ()
     json: object = NO_BODY
+    content: bytes | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     timeout: float | None = None
     kind: str | None = None

@@ -11,6 +11,17 @@ from rleaas.models.access import (
     RevokedKey,
     SsoStatus,
 )
+from rleaas.models.agent import (
+    Agent,
+    AgentBinding,
+    AgentCheck,
+    AgentExport,
+    AgentExportFormat,
+    AgentFramework,
+    AgentValidation,
+    AgentVersion,
+    DryRun,
+)
 from rleaas.models.audit import AuditEvent, ChainState
 from rleaas.models.checkpoint import Checkpoint
 from rleaas.models.environment import (
@@ -20,6 +31,15 @@ from rleaas.models.environment import (
     Environment,
     EnvironmentVersion,
 )
+from rleaas.models.environment_parts import (
+    DataAsset,
+    DataAttachment,
+    EnvironmentAnalysis,
+    PublicUrls,
+    RepositoryCheck,
+    RepositoryConfig,
+    RiskReport,
+)
 from rleaas.models.evaluation import (
     EVALUATION_FAILURES,
     FINISHED_EVALUATION,
@@ -28,7 +48,17 @@ from rleaas.models.evaluation import (
     EvaluationReport,
 )
 from rleaas.models.platform import PlatformInfo
+from rleaas.models.scenario import (
+    Cloned,
+    Scenario,
+    ScenarioSuite,
+    SuitePurpose,
+)
 from rleaas.models.shape import JsonObject, Moment, Shape, Status
+from rleaas.models.tool import (
+    Tool,
+    ToolsPut,
+)
 from rleaas.models.training import (
     FINISHED_TRAINING,
     LogPage,
@@ -37,6 +67,14 @@ from rleaas.models.training import (
     TrainingJob,
     TrainingResults,
 )
+from rleaas.models.verifier import (
+    AttachedVerifier,
+    FailurePolicy,
+    Verifier,
+    VerifierResult,
+    VerifierType,
+    VerifierVersion,
+)
 
 __all__ = [
     "ENVIRONMENT_FAILURES",
@@ -44,16 +82,31 @@ __all__ = [
     "FINISHED_EVALUATION",
     "FINISHED_TRAINING",
     "READY",
+    "Agent",
+    "AgentBinding",
+    "AgentCheck",
+    "AgentExport",
+    "AgentExportFormat",
+    "AgentFramework",
+    "AgentValidation",
+    "AgentVersion",
     "ApiKey",
+    "AttachedVerifier",
     "AuditEvent",
     "ChainState",
     "Checkpoint",
+    "Cloned",
+    "DataAsset",
+    "DataAttachment",
+    "DryRun",
     "EndpointGrant",
     "Environment",
+    "EnvironmentAnalysis",
     "EnvironmentVersion",
     "EpisodeRecord",
     "Evaluation",
     "EvaluationReport",
+    "FailurePolicy",
     "Identity",
     "JsonObject",
     "LogPage",
@@ -66,10 +119,23 @@ __all__ = [
     "Organisation",
     "PlatformInfo",
     "Profile",
+    "PublicUrls",
+    "RepositoryCheck",
+    "RepositoryConfig",
     "RevokedKey",
+    "RiskReport",
+    "Scenario",
+    "ScenarioSuite",
     "Shape",
     "SsoStatus",
     "Status",
+    "SuitePurpose",
+    "Tool",
+    "ToolsPut",
     "TrainingJob",
     "TrainingResults",
+    "Verifier",
+    "VerifierResult",
+    "VerifierType",
+    "VerifierVersion",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import Field
@@ -12,6 +13,16 @@ from rleaas.models.shape import JsonObject, Moment, Shape, Status
 READY = "ready"
 ENVIRONMENT_FAILURES = frozenset({"failed", "error"})
 """Statuses out of which an environment does not come by waiting; `error` is an older word."""
+
+VERTICAL_OF_DOMAIN: Mapping[str, str] = {
+    "finance": "FinSim",
+    "healthcare": "MedSim",
+    "enterprise": "DevSim",
+    "human_resources": "HRSim",
+}
+DOMAIN_OF_VERTICAL: Mapping[str, str] = {
+    vertical: domain for domain, vertical in VERTICAL_OF_DOMAIN.items()
+}
 
 
 class Environment(Shape):

@@ -13,13 +13,13 @@ from rleaas._flow.poll import Wait, wait
 from rleaas._flow.wire import Flow, work
 from rleaas.models import ENVIRONMENT_FAILURES, READY, EndpointGrant, Environment, Shape
 from rleaas.resources import environment_routes as routes
-from rleaas.resources.handle import Handle
+from rleaas.resources.environment_settings import EnvironmentSettings
 
 if TYPE_CHECKING:
     import rlmesh.numpy
 
 
-class EnvironmentResource(Handle[D, Environment]):
+class EnvironmentResource(EnvironmentSettings[D]):
     """A registered environment."""
 
     @property
@@ -213,16 +213,26 @@ class EnvironmentResource(Handle[D, Environment]):
 
     @call
     def update(
-        self, config: Mapping[str, object] | None = None, name: str | None = None
+        self,
+        config: Mapping[str, object] | None = None,
+        name: str | None = None,
+        system: str | None = None,
+        category: str | None = None,
     ) -> Flow[EnvironmentResource[D]]:
-        """Give it another config, which makes a new version, or another name; return this handle.
+        """Change what is given, and return this handle, which follows a new name.
 
-        An empty config is sent as such; None leaves the config as it is.
+        A changed config makes a new version; an empty one is sent as such, None leaves it as it is.
 
         Raises:
+            ConfigurationError: nothing was given; nothing was sent.
             ConflictError: the name is taken.
         """
-        yield from routes.update(self.name, config, name, self._context)
+        if system is not None:
+            yield from routes.set_word(self.name, "system", system, self._context)
+        if category is not None:
+            yield from routes.set_word(self.name, "category", category, self._context)
+        if config is not None or name is not None or (system is None and category is None):
+            yield from routes.update(self.name, config, name, self._context)
         self._record = yield from routes.get(name or self.name, self._context)
         return self
 

@@ -80,11 +80,19 @@ def update(
         body["name"] = new_name
     if not body:
         raise ConfigurationError(
-            f"nothing to update of environment {name!r}", hint="Pass config= or name=."
+            f"nothing to update of environment {name!r}",
+            hint="Pass config=, name=, system= or category=.",
         )
     request = Request(
         method="PUT", path=_path("/api/environments/{}", name), json=body, kind=KIND, ref=name
     )
+    yield from ask(request, context)
+
+
+def set_word(name: str, what: str, word: str, context: Context) -> Flow[None]:
+    """Change the system or the category."""
+    path = _path("/api/environments/{}", name) + f"/{what}"
+    request = Request(method="PUT", path=path, json={what: word}, kind=KIND, ref=name)
     yield from ask(request, context)
 
 

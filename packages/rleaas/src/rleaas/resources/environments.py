@@ -10,24 +10,17 @@ from rlcore import Deadline
 
 from rleaas._binding import D, Resource, call
 from rleaas._flow import request as build
-from rleaas._flow.decode import decode, read, read_list
+from rleaas._flow.decode import decode, read
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow
 from rleaas.models import EndpointGrant, Environment, EnvironmentVersion, Shape
+from rleaas.models.environment import DOMAIN_OF_VERTICAL, VERTICAL_OF_DOMAIN
+from rleaas.models.environment_parts import RepositoryCheck, RepositoryConfig
+from rleaas.resources import environment_parts as parts
 from rleaas.resources import environment_routes as routes
 from rleaas.resources.environment_handle import EnvironmentResource
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.pages import collect
-
-VERTICAL_OF_DOMAIN: Mapping[str, str] = {
-    "finance": "FinSim",
-    "healthcare": "MedSim",
-    "enterprise": "DevSim",
-    "human_resources": "HRSim",
-}
-DOMAIN_OF_VERTICAL: Mapping[str, str] = {
-    vertical: domain for domain, vertical in VERTICAL_OF_DOMAIN.items()
-}
 
 JsonObjects = Sequence[Mapping[str, object]]
 
@@ -66,7 +59,7 @@ class EnvironmentsClient(Resource[D]):
         changes how it is served, such as another source, makes a new version.
 
         Args:
-            name: a letter, then letters, digits, `_`, `-`, `.` or spaces.
+            name: a letter, then printable characters, spaces and `/` among them.
             description: what it is for.
             tools: descriptions of its tools.
             scenarios: descriptions of its scenarios.
@@ -100,7 +93,7 @@ class EnvironmentsClient(Resource[D]):
             "tags": tags,
             "infrastructure": infrastructure,
             "verifier_configs": verifier_configs,
-            "repo": repo,
+            "repo": None if repo is None else parts.repository_body(repo),
             "kwargs": kwargs,
             "metadata": metadata,
         }
@@ -175,13 +168,66 @@ class EnvironmentsClient(Resource[D]):
         Raises:
             EnvironmentNotFound: there is no such environment.
         """
-        name = reference(environment)
-        request = build.get(
-            build.path("/api/environments/{}/versions", name), kind=routes.KIND, ref=name
+        return (yield from parts.versions(reference(environment), self._context))
+
+    @call
+    def validate_repo(
+        self,
+        repo_url: str,
+        branch: str = "main",
+        auth_type: str = "none",
+        username: str = "",
+        token: str = "",
+    ) -> Flow[RepositoryCheck]:
+        """Have the platform ask a repository for its branch; nothing is kept."""
+        return (
+            yield from parts.validate_repository(
+                repo_url, branch, auth_type, username, token, self._context
+            )
         )
-        reply = yield from ask(request, self._context)
-        found, _ = read_list(EnvironmentVersion, request, reply, "versions")
-        return found
+
+    @call
+    def save_repo_config(
+        self,
+        env_name: EnvironmentRef,
+        provider: str = "github",
+        repo_url: str = "",
+        branch: str = "main",
+        context_path: str = "",
+        auth_type: str = "none",
+        username: str = "",
+        token: str = "",
+    ) -> Flow[RepositoryConfig]:
+        """Keep where an environment's code is; the token is stored encrypted and never told.
+
+        Raises:
+            EnvironmentNotFound: there is no such environment.
+        """
+        name = reference(env_name)
+        return (
+            yield from parts.save_repository(
+                name,
+                provider,
+                repo_url,
+                branch,
+                context_path,
+                auth_type,
+                username,
+                token,
+                self._context,
+            )
+        )
+
+    @call
+    def load_repo_config(self, env_name: EnvironmentRef) -> Flow[RepositoryConfig]:
+        """Return where an environment's code is, without the token.
+
+        Raises:
+            NotFoundError: there is no such environment, or none was saved.
+        """
+        name = reference(env_name)
+        path = "/api/environments/{}/repo"
+        return (yield from parts.load(RepositoryConfig, path, name, self._context))
 
     @call
     def endpoint(

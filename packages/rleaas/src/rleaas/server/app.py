@@ -4,7 +4,7 @@ import asyncio
 import re
 import secrets
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -16,12 +16,15 @@ from rleaas.server.routes import (
     agents,
     audit,
     checkpoints,
+    data_assets,
     environment_parts,
+    environment_reports,
     environments,
     evaluations,
     keys,
     organisations,
     platform,
+    repositories,
     rollouts,
     scenarios,
     suites,
@@ -30,6 +33,7 @@ from rleaas.server.routes import (
     verifiers,
     worker,
 )
+from rleaas.server.segments import Segments, unfold
 from rleaas.server.state import ServerState
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
@@ -37,7 +41,12 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 def create_app(state: ServerState) -> FastAPI:
     """The application that answers for these parts; they are started and stopped by the caller."""
-    app = FastAPI(title="rleaas", version=platform.VERSION, redirect_slashes=False)
+    app = FastAPI(
+        title="rleaas",
+        version=platform.VERSION,
+        redirect_slashes=False,
+        dependencies=[Depends(unfold)],
+    )
     app.state.rleaas = state
     app.state.denials = state.denials
     for router in (
@@ -46,11 +55,14 @@ def create_app(state: ServerState) -> FastAPI:
         organisations.router,
         environments.router,
         environments.readable,
+        environment_reports.router,
+        repositories.router,
+        data_assets.router,
+        data_assets.readable,
         training.router,
         checkpoints.router,
         evaluations.router,
         rollouts.router,
-        audit.router,
         agent_runs.router,
         agents.router,
         environment_parts.router,
@@ -58,10 +70,12 @@ def create_app(state: ServerState) -> FastAPI:
         suites.router,
         tools.router,
         verifiers.router,
+        audit.router,
         worker.router,
     ):
         app.include_router(router)
     failures.install(app)
+    app.add_middleware(Segments)
     app.add_middleware(BodyLimit)
     app.add_middleware(Requests)
     return app

@@ -4,17 +4,17 @@ import logging
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Literal, cast
-from urllib.parse import unquote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
-from rlcore import EnvironmentNotFound, Error, RLEaaSAPIError, http_from_error
+from rlcore import Error, RLEaaSAPIError, http_from_error
 from starlette.exceptions import HTTPException
 
 from rleaas.server.denials import note_refused
 from rleaas.server.rules.json_values import MAX_DEPTH
+from rleaas.server.segments import as_asked
 
 logger = logging.getLogger("rleaas.server")
 
@@ -82,11 +82,8 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)  # registered for this class
-    path = request.url.path
+    path = _printable(as_asked(request.url.path))
     if error.status_code == 404:
-        missing = _environment_in(request)
-        if missing is not None:
-            return await _ours(request, EnvironmentNotFound(missing))
         detail, code = f"no route {request.method} {path}", "route_not_found"
     elif error.status_code == 405:
         detail, code = f"no method {request.method} for {path}", "method_not_allowed"
@@ -149,16 +146,6 @@ def _complaint(item: Mapping[str, object]) -> str:
     if item.get("type") == "model_attributes_type" and where == "the body":
         return "the body is not a JSON object; send one, with content type application/json"
     return _printable(f"{where}: {item.get('msg')}, got {repr(item.get('input'))[:80]}")
-
-
-def _environment_in(request: Request) -> str | None:
-    # A name with an escaped slash matches no route: say that no environment is called so.
-    raw = cast("bytes", request.scope.get("raw_path", b"")).decode("ascii", "replace")
-    for prefix in ("/api/environments/", "/api/custom-environments/", "/train/"):
-        rest = raw.removeprefix(prefix)
-        if rest != raw and "%2f" in rest.lower():
-            return _printable(unquote(rest.split("/", 1)[0]))
-    return None
 
 
 def _printable(text: str) -> str:

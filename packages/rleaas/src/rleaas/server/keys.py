@@ -1,12 +1,14 @@
 """The server's own secret, and the keys derived from it for each purpose."""
 
+import base64
 import hashlib
 import hmac
 import os
 import secrets
 from pathlib import Path
 
-from rlcore import Secret
+from cryptography.fernet import Fernet, InvalidToken
+from rlcore import Secret, ServerFailure
 
 
 class ServerKeys:
@@ -26,6 +28,30 @@ class ServerKeys:
     def workers(self) -> Secret:
         """The key that signs the tokens of workers."""
         return self._derive("workers")
+
+    def seal(self, purpose: str, secret: Secret) -> str:
+        """Encrypt what is kept for others, such as the token of a repository."""
+        return self._box(purpose).encrypt(secret.reveal().encode()).decode()
+
+    def unseal(self, purpose: str, sealed: str) -> Secret:
+        """Read what `seal` wrote for the same purpose.
+
+        Raises:
+            ServerFailure: it was sealed with another server's secret, or changed since.
+        """
+        try:
+            return Secret(self._box(purpose).decrypt(sealed.encode()).decode())
+        except InvalidToken as error:
+            raise ServerFailure(
+                f"what is kept for {purpose} cannot be decrypted with this server's secret",
+                code="secret_unreadable",
+                retryable=False,
+                hint="Put the server's own server.key back, or save the secret again",
+            ) from error
+
+    def _box(self, purpose: str) -> Fernet:
+        key = bytes.fromhex(self._derive(f"seal:{purpose}").reveal())
+        return Fernet(base64.urlsafe_b64encode(key))
 
     def _derive(self, purpose: str) -> Secret:
         key = hmac.new(self._master, purpose.encode(), hashlib.sha256)

@@ -37,14 +37,14 @@ def environment(version: VersionRow) -> JsonObject:
         "entity_count": 0,
         "tool_count": _length(details.get("tools")),
         "scenario_count": _length(details.get("scenarios")),
-        "created_at": _time(row.created_at),
-        "updated_at": _time(row.updated_at),
+        "created_at": moment(row.created_at),
+        "updated_at": moment(row.updated_at),
     }
 
 
 def environment_version(version: VersionRow) -> JsonObject:
     """An entry of an environment's history."""
-    return {**environment(version), "created_at": _time(version.created_at)}
+    return {**environment(version), "created_at": moment(version.created_at)}
 
 
 def uri(version: VersionRow) -> str:
@@ -88,9 +88,9 @@ def training_job(row: JobRow) -> JsonObject:
         "error": row.error,
         "failure_reason": row.error,
         "message": row.message or _message(row),
-        "created_at": _time(row.created_at),
-        "started_at": _time(row.started_at),
-        "completed_at": _time(row.completed_at),
+        "created_at": moment(row.created_at),
+        "started_at": moment(row.started_at),
+        "completed_at": moment(row.completed_at),
     }
 
 
@@ -111,14 +111,14 @@ def checkpoint(row: CheckpointRow) -> JsonObject:
         "environment_name": job.version.environment.name,
         "environment_version": job.version.version,
         "contract_digest": job.version.contract_digest,
-        "created_at": _time(row.created_at),
+        "created_at": moment(row.created_at),
         "download_url": f"/api/checkpoints/{row.id}/file",
     }
 
 
 def metric(row: EventRow) -> JsonObject:
     """One point of a job's curves, with everything that was measured."""
-    return {**row.data, "job_id": row.subject.removeprefix("job:"), "timestamp": _time(row.at)}
+    return {**row.data, "job_id": row.subject.removeprefix("job:"), "timestamp": moment(row.at)}
 
 
 def evaluation(row: JobRow) -> JsonObject:
@@ -146,9 +146,9 @@ def evaluation(row: JobRow) -> JsonObject:
         "error": row.error,
         "overall_score": results.get("overall_score"),
         "pass_rate": results.get("pass_rate", results.get("success_rate")),
-        "created_at": _time(row.created_at),
-        "started_at": _time(row.started_at),
-        "completed_at": _time(row.completed_at),
+        "created_at": moment(row.created_at),
+        "started_at": moment(row.started_at),
+        "completed_at": moment(row.completed_at),
     }
 
 
@@ -188,5 +188,6 @@ def _length(value: object) -> int:
     return len(items(value))
 
 
-def _time(value: datetime | None) -> str | None:
+def moment(value: datetime | None) -> str | None:
+    """A time as clients read it."""
     return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")

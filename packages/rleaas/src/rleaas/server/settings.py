@@ -26,6 +26,10 @@ class ServerSettings:
             SQLite file in the data directory.
         max_workers: how many jobs run at the same time.
         ready_timeout: seconds that an environment may take to come up.
+        idle_seconds: after how long without anybody who needs it an environment is stopped, until
+            somebody does; None never.
+        allowed_hosts: hosts, as `name` or `name:port`, that requests of the server may go to though
+            they are not public.
     """
 
     data_dir: Path
@@ -34,6 +38,8 @@ class ServerSettings:
     database_url: str | None = None
     max_workers: int = 2
     ready_timeout: float = 60.0
+    idle_seconds: float | None = 3600.0
+    allowed_hosts: frozenset[str] = frozenset()
 
 
 def default_data_dir() -> Path:

@@ -4,16 +4,19 @@ from contextlib import ExitStack
 
 from rlcore import contract_digest
 
+from rleaas.server.asset_files import AssetFiles
 from rleaas.server.checkpoint_files import CheckpointFiles
 from rleaas.server.children import Children
 from rleaas.server.denials import Denials
 from rleaas.server.envhost.host import EnvironmentHost, Inspect
 from rleaas.server.envhost.inspection import served_contract
 from rleaas.server.envhost.process import Launcher, ProcessLauncher
+from rleaas.server.git import Git
 from rleaas.server.job_logs import JobLogs
 from rleaas.server.jobs.commands import WorkerCommand, worker_command
 from rleaas.server.jobs.scheduler import Patience, Scheduler
 from rleaas.server.keys import ServerKeys
+from rleaas.server.outbound import Outbound
 from rleaas.server.principals import Principals
 from rleaas.server.rounds import Round, Rounds
 from rleaas.server.rules import lifecycle
@@ -49,6 +52,9 @@ class ServerState:
         self.denials = Denials(self.database)
         self.logs = JobLogs(data / "logs" / "jobs")
         self.files = CheckpointFiles(data / "checkpoints")
+        self.assets = AssetFiles(data / "assets")
+        self.outbound = Outbound(settings.allowed_hosts)
+        self.git = Git(self.outbound)
         self._children = Children()
         self.envhost = EnvironmentHost(
             self.database,
@@ -58,6 +64,7 @@ class ServerState:
             self.keys,
             data / "logs" / "environments",
             ready_timeout=settings.ready_timeout,
+            idle_seconds=settings.idle_seconds,
         )
         self.scheduler = Scheduler(
             self.database,
@@ -81,6 +88,7 @@ class ServerState:
         for row in waiting:
             if row.latest.source is not None:
                 self.envhost.start_soon(row.latest.id)
+        self.envhost.watch_idle()
         self.scheduler.start(url)
         self.rounds.start()
 

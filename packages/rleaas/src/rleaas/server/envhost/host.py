@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +21,7 @@ from rlcore import (
 )
 from sqlalchemy.orm import Session
 
+from rleaas.server.envhost.crashes import Crashes
 from rleaas.server.envhost.process import Launcher, Served
 from rleaas.server.keys import ServerKeys
 from rleaas.server.rules import lifecycle
@@ -35,9 +37,14 @@ Inspect = Callable[[str, Secret | None, float], JsonObject]
 
 Digest = Callable[[JsonObject], str]
 
+Later = Callable[[float, Callable[[], None]], None]
+"""Call something after some seconds, in a thread that does not hold the server's end."""
+
+WATCH = "rleaas-envhost-watch"
 _MOST_STARTS = 32
 _STOPPED = "it was stopped while starting"
 _RETRY_AFTER_SECONDS = 5.0
+_LOOK_SECONDS = 30.0
 _LONGER = 1.2  # than a start may take: its own failure says more than that we gave up waiting
 
 
@@ -92,6 +99,9 @@ class EnvironmentHost:
         logs: Path,
         *,
         ready_timeout: float = 60.0,
+        idle_seconds: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        later: Later | None = None,
     ) -> None:
         self._database = database
         self._launcher = launcher
@@ -100,6 +110,11 @@ class EnvironmentHost:
         self._keys = keys
         self._logs = logs
         self._ready_timeout = ready_timeout
+        self._idle_seconds = idle_seconds
+        self._clock = clock
+        self._later = later or _later
+        self._crashes = Crashes(clock)
+        self._needed: dict[int, float] = {}
         self._slots: dict[int, _Slot] = {}
         self._queue: deque[_Start] = deque()
         self._starters = 0
@@ -128,6 +143,11 @@ class EnvironmentHost:
                 hint="Ask again later",
             ) from error
 
+    def needed(self, version_id: int) -> None:
+        """Take note that somebody needs the version, so that it does not count as idle."""
+        with self._lock:
+            self._needed[version_id] = self._clock()
+
     def start_soon(self, version_id: int) -> None:
         """Bring the version up in the background; the outcome is its status."""
         self._outcome(version_id)
@@ -140,6 +160,8 @@ class EnvironmentHost:
         """
         with self._lock:
             slot = self._slots.pop(version_id, _Slot())
+            self._crashes.forget(version_id)
+            self._needed.pop(version_id, None)
             if slot.start is not None:
                 slot.start.stopped = True
         if slot.start is not None:
@@ -349,9 +371,14 @@ class EnvironmentHost:
                 raise _Stopped
             slot = self._slots[version_id]
             slot.start, slot.process, slot.hosted = None, process, hosted
+            self._crashes.started(version_id)
+            self._needed[version_id] = self._clock()
         if process is not None:
             watch = threading.Thread(
-                target=self._watch, args=(version_id, slot, process), daemon=True
+                target=self._watch,
+                args=(version_id, slot, process),
+                name=WATCH,
+                daemon=True,
             )
             watch.start()
         return hosted
@@ -359,12 +386,80 @@ class EnvironmentHost:
     def _watch(self, version_id: int, slot: _Slot, process: Served) -> None:
         how = process.wait()
         with self._lock:
-            lost = self._slots.get(version_id) is slot and slot.process is process
-        if not lost or self._closing:
-            return  # it was stopped
-        logger.warning("environment version %s ended: %s; it restarts on demand", version_id, how)
+            if self._closing or not self._is_up(version_id, slot, process):
+                return  # it was stopped
+            count, delay = self._crashes.ended(version_id)
+        again = "it is not started again by itself" if delay is None else f"again in {delay:.1f} s"
+        reason = f"it ended by itself, {count} in a row ({again}): {how}"
+        logger.warning("environment version %s: %s", version_id, reason)
         with self._database.write() as session:
-            environments.tell(session, version_id, "ended", {"reason": how})
+            data: JsonObject = {"reason": how, "crashes": count, "restart_in": delay}
+            environments.tell(session, version_id, "ended", data)
+            version = session.get(VersionRow, version_id)
+            with self._lock:
+                # Inside the transaction: a start that somebody asked for meanwhile writes after it.
+                lost = self._is_up(version_id, slot, process)
+            if version is None or version.status == lifecycle.DEPROVISIONED or not lost:
+                return
+            status = lifecycle.FAILED if delay is None else lifecycle.PROVISIONING
+            environments.set_status(session, version_id, status, reason)
+        if delay is not None:
+            self._later(delay, lambda: self._restart(version_id, slot, process))
+
+    def _restart(self, version_id: int, slot: _Slot, process: Served) -> None:
+        with self._lock:
+            wanted = not self._closing and self._is_up(version_id, slot, process)
+        if wanted:
+            self.start_soon(version_id)
+
+    def _is_up(self, version_id: int, slot: _Slot, process: Served) -> bool:
+        return self._slots.get(version_id) is slot and slot.process is process
+
+    def watch_idle(self) -> None:
+        """Look for idle environments from now on, until the host is closed."""
+        if self._idle_seconds is not None:
+            self._later(min(_LOOK_SECONDS, self._idle_seconds), self._look_again)
+
+    def _look_again(self) -> None:
+        with self._lock:
+            if self._closing:
+                return
+        try:
+            self.stop_idle()
+        except Exception:  # one look that failed must not be the last
+            logger.exception("looking for idle environments failed")
+        self.watch_idle()
+
+    def stop_idle(self) -> list[int]:
+        """Stop the versions that nobody has needed for long; they start again on demand.
+
+        One is needed while somebody is connected to it, or a job that uses it is not finished.
+
+        Returns:
+            The versions that were stopped.
+        """
+        now = self._clock()
+        limit = self._idle_seconds
+        with self._lock:
+            running = [(id, slot.process) for id, slot in self._slots.items() if slot.process]
+        with self._database.read() as session:
+            working = environments.versions_in_work(session)
+        stopped: list[int] = []
+        for version_id, process in running:
+            if version_id in working or process.in_use():
+                self.needed(version_id)
+                continue
+            with self._lock:
+                idle = now - self._needed.get(version_id, now)
+            if limit is None or idle < limit:
+                continue
+            with self._database.write() as session:
+                reason = f"stopped after {idle:.0f} s without use; it starts again on demand"
+                environments.set_reason(session, version_id, reason)
+                environments.tell(session, version_id, "idle", {"seconds": idle})
+            self.stop(version_id)
+            stopped.append(version_id)
+        return stopped
 
 
 def _require_wanted(session: Session, start: _Start) -> None:
@@ -378,6 +473,12 @@ def _stop_all(processes: Iterable[Served | None]) -> None:
     with ThreadPoolExecutor(_MOST_STARTS, thread_name_prefix="rleaas-envhost-stop") as stoppers:
         for stopping in [stoppers.submit(each.stop) for each in processes if each is not None]:
             stopping.result()
+
+
+def _later(seconds: float, call: Callable[[], None]) -> None:
+    timer = threading.Timer(seconds, call)
+    timer.daemon = True
+    timer.start()
 
 
 def _server_is_stopping() -> ServerFailure:

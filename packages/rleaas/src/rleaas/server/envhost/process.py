@@ -13,6 +13,7 @@ from typing import Protocol
 from rlcore import RLEaaSError, Secret
 
 from rleaas.server.children import Children
+from rleaas.server.envhost.connections import has_connections
 
 
 class DidNotStart(RLEaaSError):
@@ -38,6 +39,10 @@ class Served(Protocol):
 
     def wait(self) -> str:
         """Block until it ends, and say how."""
+        ...
+
+    def in_use(self) -> bool:
+        """Whether somebody is connected to it, or that cannot be told."""
         ...
 
     def stop(self) -> None:
@@ -138,6 +143,10 @@ class EnvironmentProcess:
         code = self._child.wait()
         self._children.reaped(self._child)
         return self._how(code)
+
+    def in_use(self) -> bool:
+        """Whether the process holds a connection, or this system does not tell."""
+        return has_connections(self._child.pid) is not False
 
     def stop(self) -> None:
         """End the process; one that does not serve yet has nothing to finish."""

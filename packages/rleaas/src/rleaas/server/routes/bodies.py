@@ -42,7 +42,7 @@ class CreateEnvironment(Body):
     """The published fields of an environment, and `kwargs` for the maker of its source."""
 
     name: str
-    description: str = Field("", max_length=2000)
+    description: str | None = Field(None, max_length=2000)
     source: str | None = Field(None, max_length=1000)
     kwargs: JsonObject | None = None
     config: JsonObject | None = None

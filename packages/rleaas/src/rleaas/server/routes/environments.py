@@ -6,17 +6,27 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from fastapi.concurrency import run_in_threadpool
 from rlcore import ConfigurationError, ConflictError, EnvironmentIdentity, mint_token
+from sqlalchemy.orm import Session
 
+from rleaas.models.environment import DOMAIN_OF_VERTICAL
 from rleaas.server import render
 from rleaas.server.access import Caller, CallerOf, Reader, require_reader, require_user
 from rleaas.server.envhost.host import Hosted
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import CreateEnvironment, JsonObject, UpdateEnvironment
-from rleaas.server.rules import lifecycle
-from rleaas.server.rules.names import name_problem
+from rleaas.server.routes.environment_bodies import (
+    DETAILS,
+    MergeEnvironment,
+    SetCategory,
+    SetSystem,
+)
+from rleaas.server.routes.requests import IdempotencyHeader, idempotency
+from rleaas.server.rules import lifecycle, tool_access
+from rleaas.server.rules.json_values import fields
+from rleaas.server.rules.names import canonical_name, name_problem
 from rleaas.server.rules.sources import SourceProblem, no_source_reason, parse_source
-from rleaas.server.store import environments, jobs
-from rleaas.server.store.tables import VersionRow
+from rleaas.server.store import audit, environments, jobs, once, repositories
+from rleaas.server.store.tables import EnvironmentRow, VersionRow
 
 router = APIRouter(
     tags=["environments"], dependencies=[Depends(require_user)], responses=documented(401)
@@ -26,37 +36,40 @@ readable = APIRouter(
 )
 
 GRANT_SECONDS = 3600.0
-_DETAILS = (
-    "tools",
-    "scenarios",
-    "verifiers",
-    "simulations",
-    "owner",
-    "sdk",
-    "compute",
-    "license",
-    "infrastructure",
-    "infra",
-    "verifier_configs",
-    "metadata",
-)
 
 
-@router.post("/api/custom-environments", responses=documented(400, 422))
-def create_environment(body: CreateEnvironment, caller: Caller) -> JsonObject:
-    """Register an environment, or update it; what changes its serving makes a new version."""
+@router.post("/api/custom-environments", responses=documented(400, 409, 422))
+def create_environment(
+    body: CreateEnvironment, caller: Caller, key: IdempotencyHeader = None
+) -> JsonObject:
+    """Register an environment, or update it; what changes its serving makes a new version.
+
+    Fields that are left out, and a source that is `custom`, leave what is there as it is.
+    """
     asked, reason = _registration(body)
+    request = idempotency("environments", key, body.model_dump(mode="json", exclude={"repo"}))
     with caller.write() as session:
-        version, _ = environments.upsert(session, asked, reason)
+        done = once.earlier(session, request)
+        if done is not None:
+            return done
+        version, changed = environments.upsert(session, asked, reason)
+        is_new = changed and version.version == 1
+        _note(session, caller, "created" if is_new else "updated", version.environment)
+        if body.repo and repositories.url_in(body.repo):
+            repositories.save(
+                session, version.environment, repositories.from_client(body.repo), caller.state.keys
+            )
         restart = version.source is not None and version.status in (
             lifecycle.REGISTERED,
             lifecycle.FAILED,
         )
         if restart:
             version.status, version.status_reason = lifecycle.REGISTERED, None
+        reply = render.environment(version)
+        once.keep(session, request, str(version.environment_id), reply)
     if restart:
         caller.state.envhost.start_soon(version.id)
-    return render.environment(version)
+    return reply
 
 
 @router.get("/api/environments", responses=documented(422))
@@ -90,9 +103,9 @@ def list_environments(
 
 @readable.get("/api/environments/{env}", responses=documented(404))
 def get_environment(env: str, caller: Reader) -> JsonObject:
-    """One environment, by its name or numeric id."""
+    """One environment, by its name or numeric id; `name@3` shows it as it was at that version."""
     with caller.read() as session:
-        return render.environment(environments.find(session, env).latest)
+        return render.environment(environments.find_version(session, env))
 
 
 @router.get("/api/environments/{env}/versions", responses=documented(404))
@@ -107,14 +120,30 @@ def list_versions(env: str, caller: Caller) -> JsonObject:
 @router.put("/api/environments/{env}", responses=documented(400, 404, 409, 422))
 def update_environment(env: str, body: UpdateEnvironment, caller: Caller) -> JsonObject:
     """Rename an environment, or change its config, which makes a new version."""
-    if body.name is not None:
-        _require_name(body.name)
-    with caller.write() as session:
-        row = environments.find(session, env)
-        version, is_new = environments.change(session, row, name=body.name, config=body.config)
-    if is_new and version.source is not None:
-        caller.state.envhost.start_soon(version.id)
-    return render.environment(version)
+    return _merged(env, MergeEnvironment(new_name=body.name, config=body.config), caller)
+
+
+@router.put("/api/custom-environments/{env}", responses=documented(400, 404, 409, 422))
+@router.put(
+    "/api/environments/{env}/tools",
+    responses=documented(400, 404, 409, 422),
+    include_in_schema=False,
+)
+def merge_environment(env: str, body: MergeEnvironment, caller: Caller) -> JsonObject:
+    """Change the given fields of an environment, such as which tools its episodes may call."""
+    return _merged(env, body, caller)
+
+
+@router.put("/api/environments/{env}/system", responses=documented(404, 422))
+def set_system(env: str, body: SetSystem, caller: Caller) -> JsonObject:
+    """Say which system an environment stands for."""
+    return _merged(env, MergeEnvironment(system=body.system, metadata=body.metadata), caller)
+
+
+@router.put("/api/environments/{env}/category", responses=documented(404, 422))
+def set_category(env: str, body: SetCategory, caller: Caller) -> JsonObject:
+    """Say which vertical an environment belongs to."""
+    return _merged(env, MergeEnvironment(category=body.category), caller)
 
 
 @router.delete("/api/custom-environments/{env}", responses=documented(404, 409))
@@ -133,6 +162,7 @@ def delete_environment(env: str, caller: Caller) -> JsonObject:
         versions = [version.id for version in row.versions]
         job_ids = [job.id for job in jobs.of_environment(session, row.id)]
         jobs.forget(session, job_ids)
+        _note(session, caller, "deleted", row)
         session.delete(row)
     for version_id in versions:
         caller.state.envhost.stop(version_id)
@@ -148,6 +178,7 @@ async def get_endpoint(
 ) -> JsonObject:
     """Where a version answers, with a token; it is brought up if it is not there yet."""
     row = await run_in_threadpool(_version, caller, env, version)
+    caller.state.envhost.needed(row.id)
     hosted = await caller.state.envhost.ensure(row.id)
     return await run_in_threadpool(_grant, caller, row, hosted)
 
@@ -165,8 +196,9 @@ async def start_environment(env: str, caller: Caller) -> JsonObject:
 @router.post("/api/environments/{env}/stop", responses=documented(404))
 def stop_environment(env: str, caller: Caller) -> JsonObject:
     """End an environment's processes; the next one who needs it starts it again."""
-    with caller.read() as session:
+    with caller.write() as session:
         row = environments.find(session, env)
+        _note(session, caller, "stopped", row)
     stopped = [version.version for version in row.versions if caller.state.envhost.stop(version.id)]
     return {"status": "stopped", "name": row.name, "versions_stopped": stopped}
 
@@ -178,6 +210,7 @@ def deprovision_environment(env: str, caller: Caller) -> JsonObject:
         row = environments.find(session, env)
         for version in row.versions:
             environments.set_status(session, version.id, lifecycle.DEPROVISIONED)
+        _note(session, caller, "deprovisioned", row)
     for version in row.versions:
         caller.state.envhost.stop(version.id)
     return {"status": lifecycle.DEPROVISIONED, "name": row.name, "id": row.id}
@@ -193,6 +226,7 @@ def _provisioned(caller: CallerOf, env: str) -> VersionRow:
         version = environments.find(session, env).latest
         if version.status == lifecycle.DEPROVISIONED:
             environments.set_status(session, version.id, lifecycle.REGISTERED)
+        _note(session, caller, "started", version.environment)
     return version
 
 
@@ -220,31 +254,82 @@ def _grant(caller: CallerOf, version: VersionRow, hosted: Hosted) -> JsonObject:
 
 
 def _registration(body: CreateEnvironment) -> tuple[environments.Registration, str | None]:
-    _require_name(body.name)
+    name = _require_name(body.name)
     vertical = body.vertical or body.category
+    asked = _described(body, name, vertical)
+    return asked, None if asked.serves else no_source_reason(vertical)
+
+
+def _merged(env: str, body: MergeEnvironment, caller: CallerOf) -> JsonObject:
+    with caller.write() as session:
+        row = environments.find(session, env)
+        name = row.name if body.new_name is None else _require_name(body.new_name)
+        if body.tool_names is not None:
+            problem = tool_access.problem_with(
+                body.access_pattern, body.tool_names, environments.tool_references(session, row)
+            )
+            if problem:
+                raise ConfigurationError(problem, code="invalid_tool_access")
+        before = row.name
+        asked = _described(body, name, body.vertical or body.category)
+        if asked.details.get("metadata") is not None:
+            asked.details["metadata"] = {**_metadata(row), **(body.metadata or {})}
+        version, is_new = environments.merge(session, row, asked)
+        changes = sorted(body.model_dump(exclude_unset=True, exclude_none=True))
+        _note(session, caller, "updated", row, {"fields": changes, "version": version.version})
+        if before != row.name:
+            _note(session, caller, "renamed", row, {"before": before})
+    if is_new and version.source is not None:
+        caller.state.envhost.start_soon(version.id)
+    return {**render.environment(version), "environment_id": version.environment_id}
+
+
+def _described(
+    body: CreateEnvironment | MergeEnvironment, name: str, vertical: str | None
+) -> environments.Registration:
     try:
         source = parse_source(body.source)
     except SourceProblem as error:
         raise ConfigurationError(str(error), code="invalid_source") from error
-    given = body.model_dump(exclude_none=True)
-    details = {key: given[key] for key in _DETAILS if key in given}
-    if body.repo:  # the token of a repository is not kept where everybody can read it
-        details["repo"] = {key: value for key, value in body.repo.items() if key != "token"}
-    registration = environments.Registration(
-        name=body.name,
+    given = body.model_dump(include=set(DETAILS), exclude_none=True)
+    return environments.Registration(
+        name=name,
         description=body.description,
         vertical=vertical,
-        domain=body.domain,
-        tags=body.tags or [],
-        details=details,
+        domain=body.domain or DOMAIN_OF_VERTICAL.get(vertical or ""),
+        tags=body.tags,
+        details=tool_access.settled(given),
+        serves=source is not None,
         source=source.text if source else None,
-        kwargs=body.kwargs or {},
-        config=body.config or {},
+        kwargs=body.kwargs,
+        config=body.config,
     )
-    return registration, None if source else no_source_reason(vertical)
 
 
-def _require_name(name: str) -> None:
-    problem = name_problem(name)
+def _metadata(row: EnvironmentRow) -> JsonObject:
+    return fields(row.details.get("metadata"))
+
+
+def _note(
+    session: Session,
+    caller: CallerOf,
+    what: str,
+    row: EnvironmentRow,
+    data: JsonObject | None = None,
+) -> None:
+    audit.record(
+        session,
+        caller,
+        action=f"environment.{what}",
+        subject=f"environment:{row.id}",
+        environment_name=row.name,
+        data=data or {},
+    )
+
+
+def _require_name(name: str) -> str:
+    canonical = canonical_name(name)
+    problem = name_problem(canonical)
     if problem:
         raise ConfigurationError(problem, code="invalid_name")
+    return canonical

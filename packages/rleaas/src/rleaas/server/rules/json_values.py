@@ -69,6 +69,11 @@ def items(value: object) -> list[object]:
     return cast("list[object]", value) if isinstance(value, list) else []
 
 
+def fields(value: object) -> dict[str, object]:
+    """The value when it is an object, else an empty one."""
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
 def plain(value: object) -> object:
     """The value as JSON can carry it, written as the contract digest reads it.
 
@@ -79,8 +84,8 @@ def plain(value: object) -> object:
     if isinstance(value, bytes | bytearray):
         return {"__bytes__": bytes(value).hex()}
     if isinstance(value, Mapping):
-        fields = cast("Mapping[object, object]", value)
-        return {str(key): plain(item) for key, item in fields.items()}
+        pairs = cast("Mapping[object, object]", value)
+        return {str(key): plain(item) for key, item in pairs.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in cast("Sequence[object]", value)]
     return value

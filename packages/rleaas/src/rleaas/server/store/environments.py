@@ -5,28 +5,35 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from rlcore import ConflictError, EnvironmentNotFound
-from sqlalchemy import func, select, update
+from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
 from rleaas.server.rules import lifecycle
-from rleaas.server.rules.names import environment_id
+from rleaas.server.rules.json_values import fields, items
+from rleaas.server.rules.names import canonical_name, environment_id, split_version
 from rleaas.server.store import events
-from rleaas.server.store.tables import EnvironmentRow, JobRow, JsonObject, VersionRow
+from rleaas.server.store.tables import EnvironmentRow, JobRow, JsonObject, ToolRow, VersionRow
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What a client says about an environment when it registers one."""
+    """What a client says about an environment; what is None it does not say.
+
+    Attributes:
+        serves: whether it says how the environment is served; if so, kwargs and config belong to
+            that.
+    """
 
     name: str
-    description: str = ""
+    description: str | None = None
     vertical: str | None = None
     domain: str | None = None
-    tags: list[str] = field(default_factory=list[str])
+    tags: list[str] | None = None
     details: JsonObject = field(default_factory=dict[str, object])
+    serves: bool = False
     source: str | None = None
-    kwargs: JsonObject = field(default_factory=dict[str, object])
-    config: JsonObject = field(default_factory=dict[str, object])
+    kwargs: JsonObject | None = None
+    config: JsonObject | None = None
 
 
 def find(session: Session, reference: str) -> EnvironmentRow:
@@ -36,34 +43,39 @@ def find(session: Session, reference: str) -> EnvironmentRow:
         EnvironmentNotFound: there is none.
     """
     number = environment_id(reference)
-    where = EnvironmentRow.name == reference if number is None else EnvironmentRow.id == number
-    row = session.scalar(select(EnvironmentRow).where(where))
+    name = canonical_name(reference)
+    where = EnvironmentRow.name == name if number is None else EnvironmentRow.id == number
+    row = None if "\0" in name else session.scalar(select(EnvironmentRow).where(where))
     if row is None:
         raise EnvironmentNotFound(reference)
     return row
 
 
-def find_version(session: Session, reference: str, version: int | None) -> VersionRow:
-    """One version of an environment, the newest when none is named.
+def find_version(session: Session, reference: str, version: int | None = None) -> VersionRow:
+    """One version of an environment: the numbered one, that of `name@3`, or the newest.
 
     Raises:
         EnvironmentNotFound: there is no such environment, or no such version of it.
     """
-    row = find(session, reference)
-    if version is None:
+    name, pinned = split_version(reference)
+    row = find(session, name)
+    wanted = pinned if version is None else version
+    if wanted is None:
         return row.latest
     for candidate in row.versions:
-        if candidate.version == version:
+        if candidate.version == wanted:
             return candidate
     raise EnvironmentNotFound(
-        f"{row.name}@{version}",
+        f"{row.name}@{wanted}",
         code="environment_version_not_found",
         hint=f"{row.name!r} has the versions 1 to {row.latest.version}",
     )
 
 
 def upsert(session: Session, asked: Registration, reason: str | None) -> tuple[VersionRow, bool]:
-    """Register an environment, or update it; a changed source, kwargs or config is a new version.
+    """Register an environment, or change what the registration says about it.
+
+    A changed source, kwargs or config is a new version.
 
     Returns:
         The newest version, and whether it is new.
@@ -71,42 +83,31 @@ def upsert(session: Session, asked: Registration, reason: str | None) -> tuple[V
     now = datetime.now(UTC)
     row = session.scalar(select(EnvironmentRow).where(EnvironmentRow.name == asked.name))
     if row is None:
-        row = EnvironmentRow(name=asked.name, created_at=now, versions=[])
+        row = EnvironmentRow(
+            name=asked.name,
+            description="",
+            vertical=None,
+            domain=None,
+            tags=[],
+            details={},
+            created_at=now,
+            versions=[],
+        )
         session.add(row)
-    row.description = asked.description
-    row.vertical, row.domain = asked.vertical, asked.domain
-    row.tags, row.details = asked.tags, asked.details
-    row.updated_at = now
-    if row.versions and _same_served(row.latest, asked):
-        session.flush()
-        return row.latest, False
-    return _add_version(session, row, asked.source, asked.kwargs, asked.config, reason), True
+    return _apply(session, row, asked, reason)
 
 
-def change(
-    session: Session, row: EnvironmentRow, *, name: str | None, config: JsonObject | None
-) -> tuple[VersionRow, bool]:
-    """Rename an environment, or give it another config, which is a new version.
+def merge(session: Session, row: EnvironmentRow, asked: Registration) -> tuple[VersionRow, bool]:
+    """Change what is said about an environment, its name included; everything else stays.
+
+    Returns:
+        The newest version, and whether it is new.
 
     Raises:
         ConflictError: another environment has the new name.
     """
-    if name is not None and name != row.name:
-        taken = session.scalar(select(EnvironmentRow.id).where(EnvironmentRow.name == name))
-        if taken is not None:
-            raise ConflictError(
-                f"another environment is called {name!r}",
-                code="name_taken",
-                hint="Choose another name, or delete that one first",
-            )
-        row.name = name
-    row.updated_at = datetime.now(UTC)
-    latest = row.latest
-    if config is None or config == latest.config:
-        session.flush()
-        return latest, False
-    added = _add_version(session, row, latest.source, latest.kwargs, config, latest.status_reason)
-    return added, True
+    _rename(session, row, asked.name)
+    return _apply(session, row, asked, row.latest.status_reason)
 
 
 def page(
@@ -146,6 +147,20 @@ def set_status(session: Session, version_id: int, status: str, reason: str | Non
     )
 
 
+def set_reason(session: Session, version_id: int, reason: str) -> None:
+    """Say more about the status that a version has."""
+    session.execute(
+        update(VersionRow).where(VersionRow.id == version_id).values(status_reason=reason)
+    )
+
+
+def versions_in_work(session: Session) -> set[int]:
+    """The versions that unfinished jobs use."""
+    return set(
+        session.scalars(select(JobRow.version_id).where(JobRow.status.not_in(lifecycle.TERMINAL)))
+    )
+
+
 def tell(session: Session, version_id: int, kind: str, data: JsonObject) -> None:
     """Append an event about a version; one that was deleted meanwhile has none any more."""
     owner = session.scalar(select(VersionRow.organisation_id).where(VersionRow.id == version_id))
@@ -169,6 +184,18 @@ def keep_contract(
     return row.contract_digest or digest, row.contract or contract
 
 
+def tool_references(session: Session, row: EnvironmentRow) -> set[str]:
+    """Ids and names of the tools that the environment's episodes could call."""
+    query = select(ToolRow.id, ToolRow.name).where(
+        or_(ToolRow.environment_id == row.id, ToolRow.environment_id.is_(None))
+    )
+    found = {text for pair in session.execute(query) for text in pair}
+    for tool in items(row.details.get("tools")):
+        given = {tool} if isinstance(tool, str) else {fields(tool).get(k) for k in ("id", "name")}
+        found.update(text for text in given if isinstance(text, str))
+    return found
+
+
 def unfinished_jobs(session: Session, row: EnvironmentRow) -> Sequence[str]:
     """Ids of jobs that still use the environment."""
     return session.scalars(
@@ -188,12 +215,49 @@ def forget_processes(session: Session) -> None:
     )
 
 
-def _same_served(version: VersionRow, asked: Registration) -> bool:
-    return (
-        version.source == asked.source
-        and version.kwargs == asked.kwargs
-        and version.config == asked.config
-    )
+def _apply(
+    session: Session, row: EnvironmentRow, asked: Registration, reason: str | None
+) -> tuple[VersionRow, bool]:
+    if asked.description is not None:
+        row.description = asked.description
+    if asked.vertical is not None:
+        row.vertical = asked.vertical
+    if asked.domain is not None:
+        row.domain = asked.domain
+    if asked.tags is not None:
+        row.tags = asked.tags
+    kept = {**row.details, **asked.details}
+    row.details = {name: value for name, value in kept.items() if value is not None}
+    row.updated_at = datetime.now(UTC)
+    latest = row.latest if row.versions else None
+    if latest is None or asked.serves:
+        source, kwargs, config = asked.source, asked.kwargs or {}, asked.config or {}
+    else:
+        source = latest.source
+        kwargs = latest.kwargs if asked.kwargs is None else asked.kwargs
+        config = latest.config if asked.config is None else asked.config
+        reason = latest.status_reason if latest.source is None else None
+    if latest is not None and (source, kwargs, config) == (
+        latest.source,
+        latest.kwargs,
+        latest.config,
+    ):
+        session.flush()
+        return latest, False
+    return _add_version(session, row, source, kwargs, config, reason), True
+
+
+def _rename(session: Session, row: EnvironmentRow, name: str) -> None:
+    if name == row.name:
+        return
+    taken = session.scalar(select(EnvironmentRow.id).where(EnvironmentRow.name == name))
+    if taken is not None:
+        raise ConflictError(
+            f"another environment is called {name!r}",
+            code="name_taken",
+            hint="Choose another name, or delete that one first",
+        )
+    row.name = name
 
 
 def _add_version(

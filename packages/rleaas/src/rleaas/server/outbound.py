@@ -1,0 +1,97 @@
+"""Where this server may reach out to: public addresses, and hosts that its operator allows.
+
+Whoever may name a URL that the server then asks could otherwise look around in its network.
+"""
+
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from rlcore import InvalidRequestError
+
+SETTING: Final = "rleaas serve --allow-host"
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A host and port with the addresses that were looked at; dial these and no others."""
+
+    host: str
+    port: int
+    addresses: tuple[str, ...]
+
+
+class Outbound:
+    """Looks at destinations before they are dialled.
+
+    Args:
+        allowed: hosts, as `name` or `name:port`, that are fine wherever they are.
+    """
+
+    def __init__(self, allowed: Iterable[str] = ()) -> None:
+        self._allowed = frozenset(host.lower() for host in allowed)
+
+    def permit(self, url: str, schemes: frozenset[str]) -> Destination:
+        """Resolve the host of a URL.
+
+        Raises:
+            InvalidRequestError: the URL cannot be used, or leads to an address that is not public.
+        """
+        host, port = _host_and_port(url, schemes)
+        return self.permit_host(host, port)
+
+    def permit_host(self, host: str, port: int) -> Destination:
+        """Resolve a host.
+
+        Raises:
+            InvalidRequestError: it has no address, or one that is not public.
+        """
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            raise InvalidRequestError(
+                f"host {host!r} has no address: {error}", status_code=422, code="host_unknown"
+            ) from error
+        addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+        if not self._allowed & {host.lower(), f"{host.lower()}:{port}"}:
+            refused = [address for address in addresses if not is_public(address)]
+            if refused:
+                raise InvalidRequestError(
+                    f"host {host!r} is at {refused[0]}, which is not a public address",
+                    status_code=422,
+                    code="address_not_public",
+                    hint=f"The operator of the server can allow it: {SETTING} {host}",
+                )
+        return Destination(host, port, addresses)
+
+
+def is_public(address: str) -> bool:
+    """Whether the address is one of the internet at large."""
+    parsed = ip_address(address.partition("%")[0])
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return (mapped or parsed).is_global and not parsed.is_multicast
+
+
+_PORTS: Final = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
+
+
+def _host_and_port(url: str, schemes: frozenset[str]) -> tuple[str, int]:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise _unusable(url, str(error)) from error
+    if parts.scheme not in schemes:
+        raise _unusable(url, f"its scheme is not one of {', '.join(sorted(schemes))}")
+    if not host:
+        raise _unusable(url, "it names no host")
+    return host, port or _PORTS[parts.scheme]
+
+
+def _unusable(url: str, why: str) -> InvalidRequestError:
+    return InvalidRequestError(
+        f"the URL {url[:200]!r} cannot be used: {why}", status_code=422, code="invalid_url"
+    )
