@@ -80,6 +80,22 @@ async def test_the_asynchronous_client_does_the_same(platform: Running, tmp_path
     assert len(json.loads((tmp_path / "a.json").read_text())) == 2
 
 
+@pytest.mark.anyio
+async def test_governance_is_configured_merged_and_taken_back(platform: Running) -> None:
+    platform.register("A")
+    with Client(base_url=platform.server.url) as client:
+        client.AuditLog.configure_governance(data_retention_days=9, max_risk_threshold=0.5)
+        applied = client.AuditLog.configure_governance("A", pii_fields=("email",))
+        assert applied.config == {"pii_fields": ["email"]}
+        assert client.AuditLog.get_governance("A").data_retention_days == 9
+        assert client.AuditLog.get_governance()["max_risk_threshold"] == 0.5
+    async with AsyncClient(base_url=platform.server.url) as other:
+        await other.AuditLog.configure_governance(reset=["data_retention_days"])
+        found = await other.AuditLog.get_governance()
+        assert found.data_retention_days is None
+        assert found.configs == {"A": {"pii_fields": ["email"]}}
+
+
 def test_the_command_lists_exports_and_verifies(
     platform: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,7 +22,7 @@ from rleaas.models.agent import (
     AgentVersion,
     DryRun,
 )
-from rleaas.models.audit import AuditEvent, ChainState
+from rleaas.models.audit import AuditEvent, ChainState, Governance
 from rleaas.models.checkpoint import Checkpoint
 from rleaas.models.environment import (
     ENVIRONMENT_FAILURES,
@@ -107,6 +107,7 @@ __all__ = [
     "Evaluation",
     "EvaluationReport",
     "FailurePolicy",
+    "Governance",
     "Identity",
     "JsonObject",
     "LogPage",

@@ -52,3 +52,18 @@ class ChainState(Shape):
     number: int | None = None
     records: int = 0
     head: str = ""
+
+
+class Governance(Shape):
+    """How data is treated, on the platform or for one environment; further settings are kept.
+
+    `configs` is what was set for each environment, where the platform's settings were asked for.
+    """
+
+    environment_name: str | None = None
+    data_retention_days: int | None = None
+    pii_fields: list[str] = Field(default_factory=list[str])
+    alert_thresholds: dict[str, float] = Field(default_factory=dict[str, float])
+    compliance_tags: list[str] = Field(default_factory=list[str])
+    config: JsonObject = Field(default_factory=dict[str, object])
+    configs: dict[str, JsonObject] = Field(default_factory=dict[str, JsonObject])

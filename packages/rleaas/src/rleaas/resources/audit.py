@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from rleaas._flow import request as build
 from rleaas._flow.decode import read, read_list
 from rleaas._flow.retry import ask, fetch
 from rleaas._flow.wire import Flow, Item, Save, Stream
-from rleaas.models import AuditEvent, ChainState, Identity, SsoStatus
+from rleaas.models import AuditEvent, ChainState, Governance, Identity, SsoStatus
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.pages import PAGE, collect
 
@@ -160,6 +160,62 @@ class AuditLogClient(Resource[D]):
         request = build.get("/api/audit/verify")
         reply = yield from ask(request, self._context)
         return read(ChainState, request, reply)
+
+    @call
+    def configure_governance(
+        self,
+        /,
+        environment_name: EnvironmentRef | None = None,
+        data_retention_days: int | None = None,
+        pii_fields: Sequence[str] | None = None,
+        alert_thresholds: Mapping[str, float | None] | None = None,
+        compliance_tags: Sequence[str] | None = None,
+        *,
+        reset: Sequence[str] = (),
+        idempotency_key: str | None = None,
+        **extra: object,
+    ) -> Flow[Governance]:
+        """Set how data is treated, and return what is set now; what is left out stays.
+
+        Args:
+            environment_name: for this environment; without one, for the platform.
+            data_retention_days: rollouts, logs, events and audit records that are older are
+                removed.
+            pii_fields: fields of these names are masked in rollouts and audit records before they
+                are stored.
+            alert_thresholds: `avg_reward_drop`, `pass_rate_min` and `compliance_fail_rate_max`;
+                whatever crosses one raises an event.
+            compliance_tags: the tags of verifiers that check compliance.
+            reset: the names of settings to take back.
+            idempotency_key: with the same key, it is done once.
+            extra: further settings; `stop_on_alert=True` ends the job that raises an alert.
+
+        Raises:
+            InvalidRequestError: a setting cannot be used; it is named.
+        """
+        given: dict[str, object] = {
+            "environment_name": None if environment_name is None else reference(environment_name),
+            "data_retention_days": data_retention_days,
+            "pii_fields": None if pii_fields is None else [*pii_fields],
+            "alert_thresholds": None if alert_thresholds is None else dict(alert_thresholds),
+            "compliance_tags": None if compliance_tags is None else [*compliance_tags],
+        }
+        body = {name: value for name, value in given.items() if value is not None}
+        request = build.post(
+            "/governance/configure",
+            {**body, **extra, **dict.fromkeys(reset)},
+            key=self._context.new_key() if idempotency_key is None else idempotency_key,
+        )
+        reply = yield from ask(request, self._context)
+        return read(Governance, request, reply)
+
+    @call
+    def get_governance(self, environment_name: EnvironmentRef | None = None) -> Flow[Governance]:
+        """Return the platform's settings, or what holds for an environment."""
+        name = None if environment_name is None else reference(environment_name)
+        request = build.get("/governance", {"environment_name": name})
+        reply = yield from ask(request, self._context)
+        return read(Governance, request, reply)
 
     @call
     def whoami(self) -> Flow[Identity]:

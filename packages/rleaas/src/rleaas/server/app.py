@@ -21,6 +21,7 @@ from rleaas.server.routes import (
     environment_reports,
     environments,
     evaluations,
+    governance,
     keys,
     organisations,
     platform,
@@ -71,6 +72,7 @@ def create_app(state: ServerState) -> FastAPI:
         tools.router,
         verifiers.router,
         audit.router,
+        governance.router,
         worker.router,
     ):
         app.include_router(router)

@@ -60,6 +60,10 @@ class JobLogs:
             end = len(data)
         return LogPart(_lines(data[:end]), cursor + end)
 
+    def exists(self, job_id: str) -> bool:
+        """Whether there is one."""
+        return self._path(job_id).exists()
+
     def remove(self, job_id: str) -> None:
         """Delete the log."""
         self._path(job_id).unlink(missing_ok=True)

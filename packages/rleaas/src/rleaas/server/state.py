@@ -18,6 +18,7 @@ from rleaas.server.jobs.scheduler import Patience, Scheduler
 from rleaas.server.keys import ServerKeys
 from rleaas.server.outbound import Outbound
 from rleaas.server.principals import Principals
+from rleaas.server.retention import EVERY_SECONDS, Retention
 from rleaas.server.rounds import Round, Rounds
 from rleaas.server.rules import lifecycle
 from rleaas.server.settings import DATABASE_FILE, ServerSettings
@@ -75,7 +76,13 @@ class ServerState:
             max_workers=settings.max_workers,
             patience=patience,
         )
-        self.rounds = Rounds([Round("recording refusals", 1.0, self.denials.flush)])
+        retention = Retention(self.database, self.logs)
+        self.rounds = Rounds(
+            [
+                Round("recording refusals", 1.0, self.denials.flush),
+                Round("removing what is too old", EVERY_SECONDS, retention.step),
+            ]
+        )
 
     def start(self, url: str) -> None:
         """Take up the work that is there; `url` is where workers reach the server."""

@@ -1,0 +1,90 @@
+"""Alerts: a job that crosses a threshold of its environment's governance says so, and may end."""
+
+from typing import cast
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from rleaas.server.rules import governance as rules
+from rleaas.server.rules import lifecycle
+from rleaas.server.rules.governance import AVG_REWARD_DROP, Alert
+from rleaas.server.rules.json_values import items, number
+from rleaas.server.store import audit, governance, jobs
+from rleaas.server.store.audit import ServerItself
+from rleaas.server.store.tables import JobRow, JsonObject, RolloutRow
+
+REWARD_COLLAPSE = "reward_collapse_alert"
+ALERT = "alert"
+_PEAK = "peak_avg_reward"
+_RAISED = "alerts"
+
+
+def watch(session: Session, row: JobRow, kind: str, data: JsonObject) -> None:
+    """Look at a job after a worker's report; each threshold alerts once in a job's life."""
+    if kind == "metric":
+        _watch_training(session, row, number(data.get("avg_reward")))
+    elif kind == "completed":
+        config = _config(session, row)
+        rate = row.results.get("pass_rate", row.results.get("success_rate"))
+        failed = rules.compliance_fail_rate(
+            _checks(session, row), rules.texts(config["compliance_tags"])
+        )
+        _raise_all(session, row, config, rules.alerts_of_result(config, number(rate), failed))
+
+
+def _watch_training(session: Session, row: JobRow, now: float | None) -> None:
+    if now is None:
+        return
+    best = number(row.results.get(_PEAK))
+    if best is None or now >= best:
+        row.results = {**row.results, _PEAK: now}
+        return
+    if AVG_REWARD_DROP in items(row.results.get(_RAISED)):
+        return
+    config = _config(session, row)
+    _raise_all(session, row, config, rules.alerts_of_training(config, best, now))
+
+
+def _raise_all(session: Session, row: JobRow, config: rules.Config, alerts: list[Alert]) -> None:
+    for alert in alerts:
+        if alert.threshold not in items(row.results.get(_RAISED)):
+            _raise(session, row, alert, stop=rules.stops(config, alert))
+
+
+def _raise(session: Session, row: JobRow, alert: Alert, *, stop: bool) -> None:
+    raised = [*items(row.results.get(_RAISED)), alert.threshold]
+    row.results = {**row.results, _RAISED: raised}
+    stopped = stop and row.status not in lifecycle.TERMINAL
+    told: JsonObject = {
+        "threshold": alert.threshold,
+        "limit": alert.limit,
+        "value": alert.value,
+        "stopped": stopped,
+    }
+    jobs.tell(session, row, REWARD_COLLAPSE if alert.threshold == AVG_REWARD_DROP else ALERT, told)
+    audit.record(
+        session,
+        ServerItself(row.organisation_id),
+        action="alert.raised",
+        subject=jobs.subject(row),
+        environment_name=row.version.environment.name,
+        job_id=row.id,
+        data=told,
+    )
+    if stopped:
+        row.message = f"stopped by the alert {alert.threshold}: {alert.value:g}"
+        jobs.request_cancel(session, row)
+
+
+def _config(session: Session, row: JobRow) -> rules.Config:
+    return governance.effective(session, row.organisation_id, row.version.environment_id)
+
+
+def _checks(session: Session, row: JobRow) -> list[JsonObject]:
+    found = session.scalars(select(RolloutRow.data).where(RolloutRow.job_id == row.id))
+    return [
+        cast("JsonObject", one)
+        for data in found
+        for one in items(data.get("verifier_results"))
+        if isinstance(one, dict)
+    ]
