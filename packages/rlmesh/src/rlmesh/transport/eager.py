@@ -14,9 +14,9 @@ from typing import Final, TypeAlias
 Receive: TypeAlias = Callable[[memoryview], int]
 
 # To fall asleep and be woken costs 20 to 40 us on an idle core, as much as many a whole step.
-WATCH_SECONDS: Final = 150e-6
+WATCH_SECONDS: Final = 300e-6
 # After watching in vain the next waits go without, at most so many: a slow model or environment
-# costs its process two or three microseconds a step.
+# costs its process about five microseconds a step.
 MOST_PASSED_OVER: Final = 63
 # How many watches there are between two looks at whether others want the core.
 WATCHES: Final = 8
