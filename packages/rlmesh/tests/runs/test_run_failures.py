@@ -1,9 +1,11 @@
 import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
 from rlcore import (
     CallTimeout,
     EnvironmentException,
@@ -244,6 +246,58 @@ def test_a_lost_environment_that_the_run_made_is_made_again(corridor: Any) -> No
 
     assert outcomes(result) == ["infra_error", "completed", "completed"]
     assert [env.closed for env in made] == [1, 1]
+
+
+class Breaking:
+    """Raises for good from an episode on, as a simulator whose process is gone."""
+
+    def __init__(self, corridor: Any, *, seed: int) -> None:
+        self.broken = False
+        self.seed = seed
+        self.env = corridor(on_step=self.note)
+        self.action_space, self.observation_space = self.env.action_space, Box(0, 100, (1,))
+        self.reset, self.close = self.env.reset, self.env.close
+
+    def note(self, seed: int | None, step: int) -> None:
+        self.broken |= seed == self.seed
+        if self.broken:
+            raise BrokenPipeError("the simulator is gone")
+
+    def step(self, action: Any) -> Any:
+        return self.env.step(action)
+
+
+def test_what_the_run_made_is_made_again_after_it_raised(corridor: Any) -> None:
+    made: list[Breaking] = []
+
+    def factory() -> object:
+        made.append(Breaking(corridor, seed=3))
+        return made[-1]
+
+    result = run(RIGHT, factory, episodes=6)
+
+    assert outcomes(result) == [*["completed"] * 3, "env_error", *["completed"] * 2]
+    assert [env.env.closed for env in made] == [1, 1]
+
+
+def test_a_factory_that_makes_the_same_again_keeps_it_open(corridor: Any) -> None:
+    env = corridor(on_step=raising(RuntimeError("once"), seed=1, step=1))
+
+    result = run(RIGHT, lambda: env, episodes=3)
+
+    assert outcomes(result) == ["completed", "env_error", "completed"]
+    assert env.closed == 1
+
+
+def test_a_given_environment_that_is_broken_does_not_burn_all_episodes(
+    corridor: Any, tmp_path: Path
+) -> None:
+    given: dict[str, Any] = {"episodes": 30, "journal": tmp_path / "journal.jsonl"}
+    with pytest.raises(RunFailed, match="10 episodes in a row failed") as caught:
+        run(RIGHT, Breaking(corridor, seed=2), **given)
+
+    assert outcomes(caught.value.partial) == [*["completed"] * 2, *["env_error"] * 10]
+    assert outcomes(run(RIGHT, Breaking(corridor, seed=-1), **given)) == ["completed"] * 30
 
 
 def test_another_environment_behind_the_same_factory_is_noticed(corridor: Any) -> None:

@@ -23,8 +23,8 @@ from rlmesh.runs.provenance import Plain
 from rlmesh.runs.results import EpisodeResult
 
 SCHEMA = "rlmesh.journal.v1"
-REPEATED = frozenset({Outcome.CANCELLED, Outcome.INFRA_ERROR, Outcome.TIMEOUT})
-"""These say nothing about the model or the environment, so going on plays the episode again."""
+REPEATED = frozenset(outcome for outcome in Outcome if not outcome.scored)
+"""None of these is a score, and its cause may be mended, so going on plays the episode again."""
 
 _MAGIC = f'{{"schema": "{SCHEMA}"'.encode()
 

@@ -376,9 +376,7 @@ class LanePlayer:
         if failure.of_model:
             match.ask_again(failure)
             return
-        # Processes of gymnasium's lanes do not survive a failure of one of them.
-        anew = not self.seat.target.is_remote
-        if not match.board.is_done and self.seat.recover(failure, anew=anew):
+        if not match.board.is_done and self.seat.recover(failure):
             match.predictor.bind(self.seat)
 
     def _charged(self, played: list[Episode], failure: EpisodeFailed) -> list[Episode]:

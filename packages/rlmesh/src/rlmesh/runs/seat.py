@@ -7,6 +7,7 @@ from rlcore import EnvironmentIdentity, Error, IdentityError, RLMeshException
 from rlcore.log import logger
 
 from rlmesh.runs.driven import takes_trial
+from rlmesh.runs.failing import Failing
 from rlmesh.runs.helper_thread import Until
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.signals import CannotGoOn, EpisodeFailed
@@ -14,6 +15,9 @@ from rlmesh.runs.targets import Target
 from rlmesh.runs.timed import Timed
 
 log = logger("rlmesh", "runs")
+
+FAILED_IN_A_ROW = 10
+"""An environment that fails so often without an episode in between is taken to be broken."""
 
 
 class Seat:
@@ -37,6 +41,7 @@ class Seat:
         self._is_bounded = False
         self._step_seconds: float | None = None
         self._lost_in_a_row = 0
+        self._failed_in_a_row = 0
         self._sit_down()
 
     @property
@@ -75,23 +80,26 @@ class Seat:
 
     def played(self) -> None:
         """Note that an episode came to its end."""
-        self._lost_in_a_row = 0
+        self._lost_in_a_row = self._failed_in_a_row = 0
 
-    def recover(self, failure: EpisodeFailed, *, anew: bool = False) -> bool:
-        """Make an environment that was lost usable again, and tell whether it is another one now.
+    def recover(self, failure: EpisodeFailed) -> bool:
+        """Make an environment that failed usable again, and tell whether it is another one now.
+
+        One that was made in this process is made anew after any failure: what it raised may have
+        left it broken. A server decides that by itself.
 
         Args:
             failure: what became of it.
-            anew: whether it is of no use after any failure, and is made again where that can be.
 
         Raises:
             CannotGoOn: nothing can be played here any more.
             IdentityError: another environment is served now.
         """
         stuck = self._timed is not None and self._timed.is_stuck
-        spoilt = anew and self.target.reopen is not None
+        spoilt = not self.target.is_remote and self.target.reopen is not None
         if not failure.was_lost and not stuck and not spoilt:
             self._lost_in_a_row = 0
+            self._require_hope(failure)
             return False
         # What is slow may be in time again; what cannot be reached twice will not be.
         self._lost_in_a_row += failure.outcome is Outcome.INFRA_ERROR
@@ -126,6 +134,16 @@ class Seat:
             self._timed = Timed(self.target.env, self._step_seconds)
             self.reset, self.step = self._timed.reset, self._timed.step
 
+    def _require_hope(self, failure: EpisodeFailed) -> None:
+        self._failed_in_a_row += 1
+        count = self._failed_in_a_row
+        if count == FAILED_IN_A_ROW and self.target.reopen is None:
+            raise CannotGoOn(
+                f"{count} episodes in a row failed, and the environment was given and not made "
+                f"here, so it cannot be made anew: {_told(failure)}",
+                failure.error,
+            )
+
     def _reopen(self, open_again: Callable[[], Target], failure: EpisodeFailed) -> None:
         lost = self.target
         timed = self._timed
@@ -137,6 +155,10 @@ class Seat:
             reason = f"the environment was lost ({_told(failure)}) and cannot be opened again"
             raise CannotGoOn(f"{reason}: {error}", error) from error
         self._sit_down()
+        if _is_same(lost, self.target):
+            if timed is not None:
+                timed.leave()
+            return
         try:
             if timed is None:
                 lost.close(close_env=False)
@@ -154,6 +176,12 @@ class Seat:
             target.close(close_env=close_env)
         else:
             self._timed.close(lambda: target.close(close_env=close_env))
+
+
+def _is_same(one: Target, other: Target) -> bool:
+    """Whether a factory made what it had made before, which closing would end."""
+    local = isinstance(one.env, Failing) and isinstance(other.env, Failing)
+    return local and one.env.env is other.env.env
 
 
 def _told(failure: EpisodeFailed) -> str:
