@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rlcore import ConfigurationError, RecordingError
 from rlmesh.recorder import SCHEMA, BundleInTheWay, EpisodeRecord, Recorder, load
@@ -304,18 +305,51 @@ def test_an_export_never_overwrites_what_is_no_bundle(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_text() == "mine"
 
 
-@pytest.mark.parametrize("config", [{"x": object()}, {"x": float("nan")}])
-def test_a_config_that_json_cannot_hold_is_refused_and_the_old_bundle_stays(
-    config: dict[str, Any], tmp_path: Path
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"config": {"x": object()}},
+        {"config": {"lr": np.float32(1e-3)}},
+        {"config": {"x": float("nan")}},
+        {"config": {(1, 2): 3}},
+        {"config": [1]},
+        {"model": 7},
+        {"task": Path("x")},
+    ],
+)
+def test_what_json_cannot_hold_is_refused_before_anything_is_kept(
+    odd: dict[str, Any], play: Played, walk: Any, tmp_path: Path
 ) -> None:
-    Recorder(result_set_id="old").export(tmp_path / "b")
+    given: dict[str, Any] = {"model": "m", "env": "e", **odd}
+    with Recorder() as recorder:
+        play(walk(), recorder.capture(model="m", env="e", cameras=[]), seeds=[1])
+        with pytest.raises(ConfigurationError, match=r"cannot hold|as text|a dictionary"):
+            recorder.add(RunResult(), **given)
+        with pytest.raises(ConfigurationError, match=r"cannot hold|as text|a dictionary"):
+            recorder.capture(**given)
+        found = load(recorder.export(tmp_path / "b"))
+
+    assert [len(workload.episodes) for workload in found.workloads] == [1]
+
+
+def test_a_result_that_json_cannot_hold_is_refused_before_anything_is_kept(tmp_path: Path) -> None:
+    recorder = Recorder()
+    odd: Any = np.int64(3)
+    with pytest.raises(ConfigurationError, match="the result is what JSON cannot hold"):
+        recorder.add(RunResult(episodes=(episode(steps=odd),)), model="m", env="e")
+
+    assert load(recorder.export(tmp_path / "b")).workloads == []
+
+
+def test_what_a_config_is_afterwards_does_not_matter(tmp_path: Path) -> None:
+    config: dict[str, Any] = {"layers": [64, 64], "shape": (2, 3)}
     recorder = Recorder()
     recorder.add(RunResult(), model="m", env="e", config=config)
+    config["layers"].append(object())
 
-    with pytest.raises(ConfigurationError, match="JSON cannot"):
-        recorder.export(tmp_path / "b")
+    found = load(recorder.export(tmp_path / "b"))
 
-    assert load(tmp_path / "b").result_set_id == "old"
+    assert found.workloads[0].config == {"layers": [64, 64], "shape": [2, 3]}
 
 
 def test_after_close_videos_are_gone_and_an_export_says_so(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,6 +19,7 @@ import numpy as np
 import pytest
 from rlcore import BundleError, EnvironmentException, RecordingError, RunInterrupted
 from rlmesh.recorder import Recorder, load, replay
+from rlmesh.recorder.recorder import _LIVE  # pyright: ignore[reportPrivateUsage]  # to end them
 from rlmesh.runs.hooks import RunHooks, StepEvent
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.results import RunResult
@@ -350,13 +355,262 @@ def test_a_script_that_exported_leaves_nothing_behind(tmp_path: Path) -> None:
     assert not Path(done.stdout.strip()).exists()
 
 
-def test_a_recorder_that_nobody_has_any_more_leaves_nothing_behind(play: Played, walk: Any) -> None:
-    recorder = Recorder()
-    play(walk(), recorder.capture(model="m", env="e", cameras=[]), seeds=[1])
-    staging = recorder.staging
+def threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "rlmesh-recorder"]
 
-    del recorder
+
+def dropped(recorders: list[Recorder]) -> None:
+    """Have nobody hold a recorder any more, and wait until that has had its effects."""
+    mine = set(threads())
+    recorders.clear()
     gc.collect()
+    for thread in mine:
+        thread.join(timeout=30)
 
+
+@pytest.fixture
+def no_threads() -> None:
+    """Recorders of other tests that are still there keep theirs."""
+    gc.collect()
+    for recorder in list(_LIVE):
+        recorder.close()
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_a_recorder_that_nobody_has_any_more_keeps_what_was_not_exported(
+    play: Played, walk: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorders = [Recorder()]
+    play(walk(), recorders[0].capture(model="m", env="e", cameras=[]), seeds=[1, 2])
+    staging = recorders[0].staging
+    assert staging is not None
+
+    dropped(recorders)
+
+    assert threads() == []
+    assert str(staging) in caplog.text
+    with Recorder.recover(staging) as again:
+        again.export(tmp_path / "b")
+    assert [one.seed for one in load(tmp_path / "b").workloads[0].episodes] == [1, 2]
+    assert not staging.exists()
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_a_recorder_that_nobody_has_any_more_leaves_nothing_behind_of_what_was_exported(
+    play: Played, walk: Any, tmp_path: Path
+) -> None:
+    recorders = [Recorder()]
+    play(walk(), recorders[0].capture(model="m", env="e", cameras=[]), seeds=[1])
+    staging = recorders[0].staging
+    recorders[0].export(tmp_path / "b")
+    assert len(threads()) == 1
+
+    dropped(recorders)
+
+    assert threads() == []
     assert staging is not None
     assert not staging.exists()
+
+
+def test_hooks_keep_their_recorder(play: Played, walk: Any) -> None:
+    hooks = Recorder(result_set_id="of hooks").capture(model="m", env="e", cameras=[])
+    gc.collect()
+
+    play(walk(), hooks, seeds=[1])
+
+    (owner,) = [one for one in _LIVE if one.result_set_id == "of hooks"]
+    with owner:
+        assert [one.seed for one in owner.workloads[0].episodes] == [1]
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), KeyboardInterrupt()])
+def test_an_exception_before_the_export_keeps_what_was_recorded(
+    error: BaseException,
+    play: Played,
+    walk: Any,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    recorder = Recorder()
+
+    def script() -> None:
+        with recorder:
+            play(walk(), recorder.capture(model="m", env="e"), seeds=[1])
+            raise error
+
+    with pytest.raises(type(error)):
+        script()
+    (kept,) = re.findall(r"Recorder\.recover\('(.*)'\) has it", caplog.text)
+    with pytest.raises(RecordingError, match=re.escape(kept)):
+        recorder.export(tmp_path / "b")
+    with Recorder.recover(kept) as again:
+        found = load(again.export(tmp_path / "b"))
+    (one,) = found.workloads[0].episodes
+    assert [film.frame_count for film in one.media] == [5]
+    assert one.trajectory is not None
+    assert not Path(kept).exists()
+
+
+def test_an_exception_after_the_export_leaves_nothing_behind(
+    play: Played, walk: Any, tmp_path: Path
+) -> None:
+    found: list[Path | None] = []
+
+    def script() -> None:
+        with Recorder() as recorder:
+            play(walk(), recorder.capture(model="m", env="e", cameras=[]), seeds=[1])
+            found.append(recorder.staging)
+            recorder.export(tmp_path / "b")
+            raise ValueError("a bug")
+
+    with pytest.raises(ValueError, match="a bug"):
+        script()
+
+    (staging,) = found
+    assert staging is not None
+    assert not staging.exists()
+
+
+class Second(RunHooks):
+    """Starts another run with the same hooks in the middle of an episode."""
+
+    def __init__(self, again: Callable[[], object]) -> None:
+        self.again = again
+        self.refused: list[RecordingError] = []
+
+    def on_step(self, event: StepEvent) -> None:
+        if event.step == 2:
+            try:
+                self.again()
+            except RecordingError as error:
+                self.refused.append(error)
+
+
+def test_hooks_do_not_record_two_runs_at_once(play: Played, walk: Any) -> None:
+    with Recorder() as recorder:
+        hooks = recorder.capture(model="m", env="e", cameras=[])
+        second = Second(lambda: play(walk(), hooks, seeds=[7]))
+        play(walk(), [hooks, second], seeds=[1, 2])
+        play(walk(), hooks, seeds=[3])
+        episodes = recorder.workloads[0].episodes
+
+        assert [one.seed for one in episodes] == [1, 2, 3]
+        assert [one.trajectory.steps for one in episodes if one.trajectory] == [5, 5, 5]
+    assert [("another run" in str(error)) for error in second.refused] == [True, True]
+
+
+def test_hooks_of_a_closed_recorder_record_nothing(
+    play: Played, walk: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    recorder = Recorder()
+    hooks = recorder.capture(model="m", env="e", cameras=[])
+    recorder.close()
+
+    with pytest.raises(RecordingError, match="the recorder is closed"):
+        play(walk(), hooks, seeds=[1])
+
+    assert list(tmp_path.iterdir()) == []
+
+
+class Closes(RunHooks):
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def on_step(self, event: StepEvent) -> None:
+        if (event.episode, event.step) == (1, 2):
+            self.recorder.close()
+
+
+@pytest.mark.parametrize("cameras", [None, []])
+def test_a_recorder_that_is_closed_in_a_run_does_not_end_it(
+    cameras: list[str] | None, play: Played, walk: Any
+) -> None:
+    recorder = Recorder()
+    hooks = recorder.capture(model="m", env="e", cameras=cameras)
+
+    with pytest.warns(UserWarning, match="closed in the middle of a run") as told:
+        result = play(walk(), [hooks, Closes(recorder)], seeds=[1, 2, 3])
+
+    assert len(told) == 1
+    assert result.coverage.scored == 3
+
+
+FORKS = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from cart import make
+from rlmesh.models.sentinels import RANDOM_SAMPLE
+from rlmesh.recorder import Recorder
+from rlmesh.runs.run import run
+
+with Recorder() as recorder:
+    run(RANDOM_SAMPLE, make(), seeds=[1], hooks=recorder.capture(model="m", env="e"),
+        progress=False)
+    child = os.fork()
+    if child == 0:
+        try:
+            recorder.workloads
+        except RuntimeError as error:
+            print(error, flush=True)
+        sys.exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    recorder.export(sys.argv[1] + "/b")
+"""
+
+
+def test_a_forked_child_that_exits_leaves_the_recording_to_its_parent(tmp_path: Path) -> None:
+    (tmp_path / "cart.py").write_text(CART)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKS, tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "belongs to the process" in done.stdout
+    assert load(tmp_path / "b").workloads[0].episodes[0].trajectory is not None
+
+
+def test_a_relative_staging_folder_stays_where_it_was(
+    play: Played, walk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with Recorder(staging="s") as recorder:
+        play(walk(), recorder.capture(model="m", env="e", cameras=[]), seeds=[1])
+        monkeypatch.chdir(tmp_path / "there")
+        play(walk(), recorder.capture(model="n", env="e", cameras=[]), seeds=[1])
+        found = load(recorder.export(tmp_path / "b"))
+
+    assert recorder.staging is None
+    assert [workload.model for workload in found.workloads] == ["m", "n"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b", "there"]
+
+
+def test_a_result_is_added_with_one_wait_for_the_disk_and_is_recovered(
+    play: Played, walk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    fsync = os.fsync
+
+    def counted(file: int) -> None:
+        synced.append(file)
+        fsync(file)
+
+    monkeypatch.setattr(os, "fsync", counted)
+    result = play(walk(), seeds=range(50))
+    recorder = Recorder(staging=tmp_path / "s")
+    recorder.add(result, model="before", env="e")
+    play(walk(), recorder.capture(model="m", env="e", cameras=[]), seeds=[1])
+    assert recorder.workloads
+    synced.clear()
+
+    recorder.add(result, model="after", env="e")
+
+    assert len(synced) == 1
+    recorder.close()
+    with Recorder.recover(tmp_path / "s") as again:
+        assert [len(one.episodes) for one in again.workloads] == [50, 1, 50]
+        again.export(tmp_path / "b")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from rlcore import RecordingError
 
 from rlmesh.recorder import carried
 from rlmesh.recorder.cameras import Cameras
@@ -24,18 +27,47 @@ class Capture(RunHooks):
     """Records what a run does into one workload; made by `Recorder.capture`.
 
     What fails about recording is a warning, and the run goes on, unless the recorder is strict.
+
+    Args:
+        recording: what the episodes go into.
+        number: of the workload in it.
+        options: what is recorded.
+        owner: the recorder, which is needed as long as its hooks are.
     """
 
-    def __init__(self, recording: Recording, number: int, options: CaptureOptions) -> None:
+    def __init__(
+        self, recording: Recording, number: int, options: CaptureOptions, owner: object
+    ) -> None:
+        self._owner = owner
         self._recording = recording
         self._number = number
         self._options = options
         self._cameras: Cameras | None = None
         self._open: dict[int, OpenEpisode] = {}
         self._finished: set[int] = set()
+        self._running = False
+        self._refused: set[int] = set()
 
     def on_run_start(self, context: RunContext) -> None:
-        """See what there is to film, and make the place for files."""
+        """See what there is to film, and make the place for files.
+
+        Raises:
+            RecordingError: the hooks are those of another run that goes on, or the recorder is
+                closed, or its staging folder holds another recording.
+        """
+        try:
+            self._recording.require_open()
+            if self._running:
+                raise RecordingError(
+                    "these hooks record another run that goes on",
+                    hint="Make hooks for each run, with Recorder.capture, or run one by one.",
+                )
+        except RecordingError:
+            # This run's end comes next on this thread; another's is not meant.
+            self._refused.add(get_ident())
+            raise
+        self._running = True
+        self._recording.runs += 1
         self._abandon_open()
         self._finished.clear()
         self._recording.start()
@@ -89,6 +121,16 @@ class Capture(RunHooks):
 
     def on_run_end(self, result: RunResult) -> None:
         """Keep what is known about the run, and the episodes that it ended early."""
+        if get_ident() in self._refused:
+            self._refused.remove(get_ident())
+            return
+        try:
+            self._end(result)
+        finally:
+            self._running = False
+            self._recording.runs -= 1
+
+    def _end(self, result: RunResult) -> None:
         for one in result.episodes:
             # Cut off by Ctrl-C, or finished by an earlier process and known from its journal.
             if one.index not in self._finished:

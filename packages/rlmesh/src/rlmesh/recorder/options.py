@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from rlcore import ConfigurationError, MissingDependencyError
 
+from rlmesh.recorder.records import WorkloadRecord
 from rlmesh.recorder.video import encoder, require_video
 from rlmesh.runs.hooks import RunContext
 
@@ -99,6 +100,43 @@ def checked_options(
         hud=hud,
         replay=replay,
     )
+
+
+def checked_workload(
+    model: str,
+    env: str,
+    task: str | None,
+    config: Mapping[str, Any] | None,  # Any: JSON
+) -> WorkloadRecord:
+    """Return a workload that can be written down, with a config of its own.
+
+    Raises:
+        ConfigurationError: a label is no text, or the config is not what JSON holds.
+    """
+    for name, label in {"model": model, "env": env, "task": env if task is None else task}.items():
+        if not isinstance(label, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's
+            raise ConfigurationError(f"{name} is {label!r}", hint="Give what to call it, as text.")
+    if config is not None and not isinstance(config, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # likewise
+        raise ConfigurationError(f"config is {config!r}", hint="Give a dictionary.")
+    held = {key: as_json(value, f"config[{key!r}]") for key, value in (config or {}).items()}
+    held = as_json(held, "config")
+    return WorkloadRecord(model, env, env if task is None else task, held)
+
+
+def as_json(value: Any, name: str) -> Any:  # Any: JSON
+    """Return a value as JSON holds it: a copy, with lists for tuples and text for keys.
+
+    Raises:
+        ConfigurationError: JSON cannot hold it.
+    """
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"{name} is what JSON cannot hold: {error}",
+            hint="Give finite numbers, text, True, False, None, lists and dictionaries; "
+            "float(x) and x.tolist() make them of NumPy's.",
+        ) from error
 
 
 def why_no_video(codec: Literal["av1", "h264"]) -> str | None:

@@ -12,12 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from rlcore import BundleError, RecordingError
+from rlcore import BundleError, ConfigurationError, RecordingError
 
 from rlmesh.recorder.capture import Capture
 from rlmesh.recorder.export import export, now
 from rlmesh.recorder.files import FolderFiles
-from rlmesh.recorder.options import ObservationsToKeep, checked_options
+from rlmesh.recorder.options import ObservationsToKeep, as_json, checked_options, checked_workload
 from rlmesh.recorder.recording import Recording
 from rlmesh.recorder.records import EpisodeRecord, ResultSet, WorkloadRecord
 from rlmesh.recorder.staging import Staging
@@ -32,7 +32,8 @@ _LIVE: weakref.WeakSet[Recorder] = weakref.WeakSet()
 class Recorder:
     """Records runs into a `rlmesh.result.v1` bundle: results, videos, and every step.
 
-    A context manager, which closes the recorder: export before.
+    A context manager, which closes the recorder: export before. Where an exception leaves it, what
+    was not exported stays in the staging folder, and the log says where.
 
     Args:
         result_set_id: the bundle's id; a new one by default.
@@ -59,6 +60,8 @@ class Recorder:
         strict: bool = False,
     ) -> None:
         settings = VideoSettings(fps=fps, quality=quality, codec=codec)
+        if not isinstance(result_set_id, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]  # a user's
+            raise ConfigurationError(f"result_set_id is {result_set_id!r}", hint="Give text.")
         self._recording = Recording(
             Staging(staging),
             settings,
@@ -67,7 +70,8 @@ class Recorder:
         )
         self._closed = False
         self._files_lost = False
-        self._finalizer = weakref.finalize(self, _leave, self._recording, keep=False)
+        self._kept: Path | None = None
+        self._finalizer = weakref.finalize(self, _drop, self._recording)
         self._finalizer.atexit = False
         _LIVE.add(self)
 
@@ -135,17 +139,22 @@ class Recorder:
             task: what to call the task; by default as the environment.
             config: anything else worth knowing, as JSON holds it.
             included_in_metrics: whether the episodes count in the bundle's averages.
+
+        Raises:
+            ConfigurationError: a label is no text, or JSON cannot hold `config` or the result.
         """
         self._recording.settle(stacklevel=3)
-        workload = WorkloadRecord(model, env, env if task is None else task, dict(config or {}))
-        number = self._recording.add_workload(workload)
-        for index, episode in enumerate(result.episodes):
-            record = EpisodeRecord.from_result(
-                episode, index=index, included_in_metrics=included_in_metrics
+        workload = checked_workload(model, env, task, config)
+        workload.episodes += [
+            EpisodeRecord.from_result(
+                episode, index=index, included_in_metrics=bool(included_in_metrics)
             )
-            self._recording.add_episode(number, record)
+            for index, episode in enumerate(result.episodes)
+        ]
         run = {key: value for key, value in result.to_dict().items() if key != "episodes"}
-        self._recording.describe(number, {"run": run})
+        workload.details["run"] = run
+        as_json([workload.to_dict(), workload.details_dict()], "the result")
+        self._recording.add_workload(workload)
         return workload
 
     def capture(
@@ -170,7 +179,7 @@ class Recorder:
         """Return hooks that record a run while it happens: `rlmesh.run(..., hooks=...)`.
 
         The workload is there at once, even if the run fails. The same hooks may serve several
-        runs; their episodes are numbered on, in the order in which they end.
+        runs, one after another; their episodes are numbered on, in the order in which they end.
 
         Args:
             model: what to call the model.
@@ -204,7 +213,7 @@ class Recorder:
             cameras=cameras,
             session=session,
             video_info_keys=video_info_keys,
-            included_in_metrics=included_in_metrics,
+            included_in_metrics=bool(included_in_metrics),
             trajectories=trajectories,
             observations=observations,
             info_keys=info_keys,
@@ -213,9 +222,9 @@ class Recorder:
             source=source,
             env_kwargs=env_kwargs,
         )
+        workload = checked_workload(model, env, task, config)
         self._recording.settle(stacklevel=3)
-        workload = WorkloadRecord(model, env, env if task is None else task, dict(config or {}))
-        return Capture(self._recording, self._recording.add_workload(workload), options)
+        return Capture(self._recording, self._recording.add_workload(workload), options, self)
 
     def result_set(self) -> ResultSet:
         """Return what was recorded so far, its media and trajectories readable."""
@@ -257,17 +266,7 @@ class Recorder:
 
     def close(self) -> None:
         """Delete what was staged. A staging folder that was chosen stays until it is exported."""
-        if self._closed:
-            return
-        self._closed = True
-        recording = self._recording
-        try:
-            recording.settle(stacklevel=3)
-        finally:
-            recording.worker.close()
-            self._files_lost = recording.staging.exists
-            _leave(recording, keep=recording.staging.chosen)
-            self._finalizer.detach()
+        self._close(keep=self._recording.staging.chosen)
 
     def __enter__(self) -> Self:
         return self
@@ -278,14 +277,32 @@ class Recorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        self._close(keep=error is not None or self._recording.staging.chosen)
 
     def __repr__(self) -> str:
         return f"<Recorder {self.result_set_id!r}: {len(self._recording.workloads)} workloads>"
 
+    def _close(self, *, keep: bool) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._finalizer.detach()
+        recording = self._recording
+        if recording.foreign:
+            return
+        try:
+            recording.settle(stacklevel=4)
+        except BaseException:
+            keep = True
+            raise
+        finally:
+            recording.close()
+            self._files_lost = recording.staging.exists
+            self._kept = _leave(recording, keep=keep)
+
     def _leave_at_exit(self) -> None:
-        if not self._closed:
-            self._recording.worker.close()
+        if not self._closed and not self._recording.foreign:
+            self._recording.close()
             _leave(self._recording, keep=True)
 
     def _result_set(self) -> ResultSet:
@@ -302,6 +319,11 @@ class Recorder:
     def _without_files(self, found: ResultSet) -> ResultSet:
         episodes = [episode for workload in found.workloads for episode in workload.episodes]
         if any(episode.media for episode in episodes):
+            if self._kept is not None:
+                raise RecordingError(
+                    "the recorder is closed",
+                    hint=f"Export what Recorder.recover({str(self._kept)!r}) returns.",
+                )
             raise RecordingError(
                 "the recorder is closed, and the videos that it had staged are deleted",
                 hint="Export before the recorder is closed.",
@@ -311,8 +333,7 @@ class Recorder:
         return found.without_files()
 
     def _require_open(self) -> None:
-        if self._closed:
-            raise RecordingError("the recorder is closed", hint="Make another one.")
+        self._recording.require_open()
 
 
 def _reading(workload: WorkloadRecord, files: FolderFiles | None) -> WorkloadRecord:
@@ -321,18 +342,25 @@ def _reading(workload: WorkloadRecord, files: FolderFiles | None) -> WorkloadRec
     return WorkloadRecord.from_dict(workload.to_dict(), workload.details_dict(), files)
 
 
-def _leave(recording: Recording, *, keep: bool) -> None:
+def _drop(recording: Recording) -> None:
+    """Leave what a recorder has that nobody has any more; on whatever thread finds that out."""
+    if not recording.foreign:
+        recording.worker.retire(lambda: _leave(recording, keep=True))
+
+
+def _leave(recording: Recording, *, keep: bool) -> Path | None:
     """Remove what was staged; with `keep`, only if it was exported or is nothing."""
     staging = recording.staging
     if not staging.exists:
-        return
+        return None
     unexported = not recording.exported
     if keep and unexported and any(workload.episodes for workload in recording.workloads):
         folder = staging.folder
         staging.release()
         _log.warning("what was recorded is not exported; Recorder.recover(%r) has it", str(folder))
-    else:
-        staging.remove()
+        return folder
+    staging.remove()
+    return None
 
 
 @atexit.register

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
@@ -38,6 +40,7 @@ class Recording:
         self.worker = Worker(WAITING)
         self.workloads: list[WorkloadRecord] = []
         self.exported = True
+        self.runs = 0
         self.broken: set[str] = set()
         self._strict = strict
         self._lock = Lock()
@@ -46,11 +49,47 @@ class Recording:
         self._halt_untold = False
         self._taken: set[str] = set()
         self._numbers = 0
+        self._closed = False
+        self._process = os.getpid()
 
     @property
     def halted(self) -> bool:
-        """Whether nothing more is written, because the disk would not take it."""
-        return self._halted is not None
+        """Whether nothing more is written: the disk would not take it, or the end has come."""
+        return self._halted is not None or self._closed
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this process was forked by the one that records, whose files they are."""
+        return os.getpid() != self._process
+
+    def require_open(self) -> None:
+        """Do nothing while something can be recorded.
+
+        Raises:
+            RecordingError: the recorder is closed, or another process's.
+        """
+        if self._closed:
+            raise RecordingError("the recorder is closed", hint="Make another one.")
+        self.require_own()
+
+    def require_own(self) -> None:
+        """Do nothing in the process that records.
+
+        Raises:
+            RecordingError: this is another one.
+        """
+        if self.foreign:
+            raise RecordingError(
+                "the recorder belongs to the process that this one was forked from",
+                hint="Make one in each process, and merge their bundles.",
+            )
+
+    def close(self) -> None:
+        """Record nothing more; a run that goes on hears of it, and goes on without."""
+        self._closed = True
+        if self.runs:
+            self.warn("the recorder was closed in the middle of a run, which is not recorded on")
+        self.worker.close()
 
     def start(self) -> None:
         """Make the place for files; a disk that does not take it halts the recording."""
@@ -59,17 +98,16 @@ class Recording:
             self.staging.start({"resultSetId": self.result_set_id})
             if not known:
                 for number, workload in enumerate(self.workloads):
-                    self.staging.append(_workload_line(number, workload))
+                    self.staging.append(*_lines(number, workload))
         except OSError as error:
             self.halt(error)
 
     def add_workload(self, workload: WorkloadRecord) -> int:
-        """Keep a workload, and return its number."""
+        """Keep a workload with its episodes, and return its number."""
         self.workloads.append(workload)
         self.exported = False
         number = len(self.workloads) - 1
-        if self.staging.exists:
-            self.note(_workload_line(number, workload))
+        self.note(*_lines(number, workload))
         return number
 
     def add_episode(self, number: int, record: EpisodeRecord) -> None:
@@ -100,12 +138,12 @@ class Recording:
             case kind:
                 raise ValueError(f"a line of kind {kind!r}")
 
-    def note(self, line: Json) -> None:
-        """Write a line to the journal; a disk that does not take it halts the recording."""
+    def note(self, *lines: Json) -> None:
+        """Write lines to the journal; a disk that does not take them halts the recording."""
         if self.halted or not self.staging.exists:
             return
         try:
-            self.staging.append(line)
+            self.staging.append(*lines)
         except OSError as error:
             self.halt(error)
 
@@ -174,6 +212,7 @@ class Recording:
 
     def settle(self, *, stacklevel: int = 4) -> None:
         """Wait for the worker, and say what it had to say."""
+        self.require_own()  # the worker's thread is not in a process that was forked
         self.worker.wait()
         self.relay(stacklevel=stacklevel + 1)
 
@@ -188,6 +227,11 @@ def _workload_line(number: int, workload: WorkloadRecord) -> Json:
         "config": workload.config,
         "details": workload.details,
     }
+
+
+def _lines(number: int, workload: WorkloadRecord) -> Sequence[Json]:
+    episodes = [episode_line(number, record) for record in workload.episodes]
+    return [_workload_line(number, workload), *episodes]
 
 
 def episode_line(number: int, record: EpisodeRecord) -> Json:

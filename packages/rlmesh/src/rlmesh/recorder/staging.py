@@ -33,7 +33,8 @@ class Staging:
 
     def __init__(self, folder: str | Path | None) -> None:
         self.chosen = folder is not None
-        self._folder = None if folder is None else Path(folder)
+        # Where the process goes later does not matter.
+        self._folder = None if folder is None else Path(folder).absolute()
         self._journal: IO[bytes] | None = None
 
     @property
@@ -98,15 +99,16 @@ class Staging:
         (folder / _OPEN).mkdir()
         return lines
 
-    def append(self, entry: Json) -> None:
-        """Add a line to the journal, and see to it that it is on the disk.
+    def append(self, *entries: Json) -> None:
+        """Add lines to the journal, and see to it that they are on the disk.
 
         Raises:
             OSError: the disk does not take it.
         """
         journal = self._journal
         assert journal is not None  # `start` or `reopen` came before
-        journal.write(json.dumps(entry, allow_nan=False).encode() + b"\n")
+        for entry in entries:
+            journal.write(json.dumps(entry, allow_nan=False).encode() + b"\n")
         journal.flush()
         os.fsync(journal.fileno())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from threading import Condition, Thread
+from threading import Condition, Thread, current_thread
 
 Job = Callable[[], object]
 
@@ -29,7 +29,7 @@ class Worker:
         self._ending = False
 
     def put(self, job: Job, weight: int = 0) -> None:
-        """Hand over a job; wait while those before it weigh too much.
+        """Hand over a job; wait while those before it weigh too much. None is done after the end.
 
         Args:
             job: what to do; what it raises comes out of the next `put` or `wait`.
@@ -37,9 +37,11 @@ class Worker:
         """
         with self._change:
             self._raise()
-            while self._jobs and self._weight + weight > self._most:
+            while self._jobs and not self._ending and self._weight + weight > self._most:
                 self._change.wait()
             self._raise()
+            if self._ending:
+                return
             if self._thread is None:
                 self._thread = Thread(target=self._work, name="rlmesh-recorder", daemon=True)
                 self._thread.start()
@@ -64,8 +66,24 @@ class Worker:
             self._weight = 0
             self._change.notify_all()
             thread, self._thread = self._thread, None
-        if thread is not None:
+        if thread is not None and thread is not current_thread():
             thread.join()
+
+    def retire(self, last: Job) -> None:
+        """Do a last job after those that wait, and stop the thread; wait for nothing.
+
+        Args:
+            last: what to do; on the caller's thread, if nothing waits.
+        """
+        with self._change:
+            self._ending = True
+            idle = not self._unfinished
+            if not idle:
+                self._jobs.append((last, 0))
+                self._unfinished += 1
+            self._change.notify_all()
+        if idle:
+            last()
 
     def _raise(self) -> None:
         failure, self._failure = self._failure, None
