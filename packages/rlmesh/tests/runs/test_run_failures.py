@@ -189,6 +189,22 @@ def test_what_a_hook_raises_ends_the_run_and_on_run_end_is_told(corridor: Any) -
     assert caught.value.__notes__ == ["on_run_end failed as well: OSError: disk full"]
 
 
+@pytest.mark.parametrize("error", [OSError("no room"), KeyboardInterrupt()])
+def test_what_on_run_end_raises_brings_the_finished_result_along(
+    corridor: Any, error: BaseException
+) -> None:
+    class Report(RunHooks):
+        def on_run_end(self, result: RunResult) -> None:
+            raise error
+
+    with pytest.raises(type(error)) as caught:
+        run(RIGHT, corridor(), episodes=2, hooks=Report())
+
+    partial: Any = getattr(caught.value, "partial", None)
+    assert outcomes(partial) == ["completed"] * 2
+    assert partial.stopped is None
+
+
 def test_a_criterion_that_raises_is_a_grader_error(corridor: Any) -> None:
     def broken(episode: EpisodeResult) -> bool:
         raise ValueError("unclear")

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 import rlmesh
+import rlmesh.numpy
+from rlmesh.runs.journal import Journal, read_journal
 
 HERE = Path(__file__).parent
 
@@ -116,3 +118,29 @@ def test_a_handler_of_the_callers_own_is_left_alone(corridor: Any) -> None:
         signal.signal(signal.SIGINT, before)
 
     assert during[0] is own
+
+
+def test_ctrl_c_while_a_result_is_kept_leaves_it_in_the_journal_and_in_the_result(
+    corridor: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = Journal.append
+
+    def interrupted(journal: Journal, result: Any) -> None:
+        append(journal, result)
+        if result.index == 1:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Journal, "append", interrupted)
+    path = tmp_path / "journal.jsonl"
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(rlmesh.RunInterrupted) as caught:
+            rlmesh.run(
+                rlmesh.numpy.Model(lambda observation: 1), corridor(), episodes=5, journal=path
+            )
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+    partial: Any = caught.value.partial
+    assert [episode.index for episode in partial.episodes] == [0, 1]
+    assert partial.episodes == read_journal(path)[1]

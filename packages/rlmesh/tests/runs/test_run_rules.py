@@ -9,6 +9,7 @@ import rlmesh.numpy
 from gymnasium.vector import SyncVectorEnv
 from rlmesh import ConfigurationError, EnvServer, EpisodeResult, ModelServer, RunResult
 from rlmesh.runs.hooks import RunHooks
+from rlmesh.runs.journal import read_journal
 
 RIGHT = rlmesh.numpy.Model(lambda observation: 1)
 
@@ -130,6 +131,21 @@ def test_a_rule_that_raises_ends_the_run_as_a_hook_does(corridor: Any) -> None:
         rlmesh.run(RIGHT, corridor(), episodes=3, stop_when=broken)
 
     assert outcomes(caught.value.__dict__["partial"]) == ["completed"]
+
+
+def test_an_episode_is_in_the_journal_before_a_rule_is_asked_about_it(
+    corridor: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "journal.jsonl"
+
+    def enough(result: RunResult) -> bool:
+        assert len(read_journal(path)[1]) == result.num_episodes
+        raise ArithmeticError("no such rule")
+
+    with pytest.raises(ArithmeticError):
+        rlmesh.run(RIGHT, corridor(), episodes=3, stop_when=enough, journal=path)
+
+    assert len(read_journal(path)[1]) == 1
 
 
 def test_a_run_goes_on_from_its_journal_on_whatever_it_is_played(

@@ -68,6 +68,7 @@ def test_who_waits_goes_when_nothing_will_come(end: str) -> None:
         board.halt()
     else:
         board.record(ended(0), None)
+        board.judge()
     waiting.join(10)
 
     assert got == [None]
@@ -85,6 +86,7 @@ def test_a_rule_sees_results_in_order_and_ends_the_run_there(order: list[int]) -
     for index in order:
         board.take()
         board.record(ended(index), None)
+        board.judge()
 
     assert seen == [[0], [0, 1]]
     assert isinstance(board.verdict, Enough)
@@ -101,6 +103,7 @@ def test_failures_are_counted_in_order_and_the_last_is_the_cause(order: list[int
     for index in order:
         board.take()
         board.record(ended(index, Outcome.ENV_ERROR), errors[index])
+        board.judge()
 
     assert isinstance(board.verdict, CannotGoOn)
     assert board.verdict.cause is errors[1]
@@ -111,6 +114,7 @@ def test_no_rule_is_asked_after_the_last_episode() -> None:
     board = Scoreboard(plans(1), {}, enough=lambda results: True)
     board.take()
     board.record(ended(0), None)
+    board.judge()
 
     assert board.verdict is None
     assert board.is_done

@@ -89,10 +89,13 @@ class Announcer:
             for hook in self._hooks:
                 hook.on_error(error)
 
-    def episode_end(self, result: EpisodeResult) -> None:
-        """Keep a result, and tell of it."""
+    def keep(self, result: EpisodeResult) -> None:
+        """Write a result into the journal, before anybody is told of it."""
         if self._journal is not None:
             self._journal.append(result)
+
+    def episode_end(self, result: EpisodeResult) -> None:
+        """Tell of a result."""
         with self._turn:
             self._tracker.episode(result)
             for hook in self._hooks:

@@ -163,8 +163,18 @@ class Evaluation:
             reason = f"{type(error).__name__}: {error}"
             error.__dict__["partial"] = self._cut_short(reason, error, announcer)
             raise
-        announcer.run_end(result, None)
+        self._tell_end(announcer, result)
         return result
+
+    def _tell_end(self, announcer: Announcer, result: RunResult) -> None:
+        """Tell that the run ended as it should; what a hook raises takes the result along."""
+        try:
+            announcer.run_end(result, None)
+        except KeyboardInterrupt as error:
+            raise RunInterrupted("interrupted in on_run_end", partial=result) from error
+        except BaseException as error:
+            error.__dict__["partial"] = result
+            raise
 
     def _announcer(self, journal: Journal | None) -> Announcer:
         settings = self._settings

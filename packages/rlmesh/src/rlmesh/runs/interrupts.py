@@ -2,6 +2,8 @@
 
 import signal
 import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Self
 
@@ -38,5 +40,39 @@ class Interrupts:
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         self._pressed += 1
-        if self._pressed != 2:
+        if self._pressed == 2:
+            return
+        if _held.depth:
+            _held.pressed = True
+            return
+        raise KeyboardInterrupt
+
+
+class _Held:
+    """Whether the main thread may not be interrupted now, and whether it was to be."""
+
+    depth = 0
+    pressed = False
+
+
+_held = _Held()
+
+
+@contextmanager
+def uninterrupted() -> Generator[None]:
+    """Hear a Ctrl-C of a run only at the end of this, for what must be done whole or not at all.
+
+    Raises:
+        KeyboardInterrupt: there was one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _held.depth += 1
+    try:
+        yield
+    finally:
+        _held.depth -= 1
+        if not _held.depth and _held.pressed:
+            _held.pressed = False
             raise KeyboardInterrupt

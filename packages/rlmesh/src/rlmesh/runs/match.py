@@ -13,6 +13,7 @@ from rlmesh.runs.budget import Limits, Plan
 from rlmesh.runs.episode import Episode
 from rlmesh.runs.grading import Grader
 from rlmesh.runs.helper_thread import Until
+from rlmesh.runs.interrupts import uninterrupted
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.predictor import Predictor
 from rlmesh.runs.results import EpisodeResult
@@ -126,10 +127,15 @@ class Match:
         error: BaseException | None,
     ) -> None:
         """Take the result of an episode, which is then no longer among those that are played."""
-        playing.remove(episode)
+        with uninterrupted():
+            playing.remove(episode)
+            try:
+                self.announcer.keep(result)
+            finally:
+                self.board.record(result, error)
         if result.outcome.scored:
             self._losses = 0
-        self.board.record(result, error)
+        self.board.judge()  # asks the caller's rules, which may raise or take long
         self.announcer.episode_end(result)
 
     def failed(self, playing: list[Episode], episode: Episode, failure: EpisodeFailed) -> None:

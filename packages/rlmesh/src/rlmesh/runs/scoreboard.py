@@ -79,12 +79,17 @@ class Scoreboard:
             self._change.notify_all()
 
     def record(self, result: EpisodeResult, error: BaseException | None) -> None:
-        """Take the result of an episode, and what it failed of."""
+        """Take the result of an episode, and what it failed of; `judge` is to follow."""
         with self._change:
             self._out -= 1
             self._results[result.index] = result
             if error is not None:
                 self._errors[result.index] = error
+            self._change.notify_all()
+
+    def judge(self) -> None:
+        """Ask the rules about the results that were recorded."""
+        with self._change:
             try:
                 self._judge()
             finally:

@@ -180,8 +180,8 @@ class Seat:
 
 def _is_same(one: Target, other: Target) -> bool:
     """Whether a factory made what it had made before, which closing would end."""
-    local = isinstance(one.env, Failing) and isinstance(other.env, Failing)
-    return local and one.env.env is other.env.env
+    first, second = one.env, other.env
+    return isinstance(first, Failing) and isinstance(second, Failing) and first.env is second.env
 
 
 def _told(failure: EpisodeFailed) -> str:
