@@ -8,16 +8,19 @@ HEAVY = {"httpx", "pydantic", "anyio", "fastapi", "sqlalchemy", "rlmesh", "torch
 
 # ruff: noqa: SIM905 - one name a line would be a page
 PUBLIC = """
-AsyncClient AuthenticationError Awaiting Blocking Checkpoint CheckpointCorrupted CheckpointNotFound
-CheckpointResource CheckpointsClient Client ConfigurationError ConflictError EndpointGrant
-Environment EnvironmentFailed EnvironmentIdentity EnvironmentNotFound EnvironmentResource
-EnvironmentVersion EnvironmentsClient EpisodeRecord Error Evaluation EvaluationCancelled
-EvaluationClient EvaluationFailed EvaluationJobResource EvaluationNotFound EvaluationReport
-InvalidRequestError LogPage MetricPoint MissingDependencyError NotFoundError
-PermissionDeniedError PlatformInfo PlatformTimeout PlatformUnreachable QuotaExceededError
-RLEaaSAPIError RLEaaSError RateLimitError Secret ServerFailure TrainingClient TrainingJob
-TrainingJobCancelled TrainingJobFailed TrainingJobNotFound TrainingJobResource TrainingResults
-UnexpectedReply VerifierNotFound __version__
+Agent AgentBinding AgentExport AgentNotFound AgentResource AgentValidation AgentVersion AgentsClient
+AsyncClient AttachedVerifier AuthenticationError Awaiting Blocking Checkpoint CheckpointCorrupted
+CheckpointNotFound CheckpointResource CheckpointsClient Client ConfigurationError ConflictError
+DryRun EndpointGrant Environment EnvironmentFailed EnvironmentIdentity EnvironmentNotFound
+EnvironmentResource EnvironmentVersion EnvironmentsClient EpisodeRecord Error Evaluation
+EvaluationCancelled EvaluationClient EvaluationFailed EvaluationJobResource EvaluationNotFound
+EvaluationReport FailurePolicy InvalidRequestError LogPage MetricPoint MissingDependencyError
+NotFoundError PermissionDeniedError PlatformInfo PlatformTimeout PlatformUnreachable
+QuotaExceededError RLEaaSAPIError RLEaaSError RateLimitError Scenario ScenarioClient
+ScenarioNotFound ScenarioSuite ScenarioSuiteClient Secret ServerFailure SuiteNotFound Tool
+ToolNotFound ToolsClient TrainingClient TrainingJob TrainingJobCancelled TrainingJobFailed
+TrainingJobNotFound TrainingJobResource TrainingResults UnexpectedReply UnsupportedRequestError
+Verifier VerifierClient VerifierNotFound VerifierResource VerifierResult VerifierVersion __version__
 """.split()
 
 

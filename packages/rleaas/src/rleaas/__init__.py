@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rlcore import (
+        AgentNotFound,
         AuthenticationError,
         CheckpointCorrupted,
         CheckpointNotFound,
@@ -31,12 +32,16 @@ if TYPE_CHECKING:
         RateLimitError,
         RLEaaSAPIError,
         RLEaaSError,
+        ScenarioNotFound,
         Secret,
         ServerFailure,
+        SuiteNotFound,
+        ToolNotFound,
         TrainingJobCancelled,
         TrainingJobFailed,
         TrainingJobNotFound,
         UnexpectedReply,
+        UnsupportedRequestError,
         VerifierNotFound,
     )
 
@@ -44,31 +49,61 @@ if TYPE_CHECKING:
     from rleaas._drivers.blocking import Blocking
     from rleaas.client import AsyncClient, Client
     from rleaas.models import (
+        Agent,
+        AgentBinding,
+        AgentExport,
+        AgentValidation,
+        AgentVersion,
+        AttachedVerifier,
         Checkpoint,
+        DryRun,
         EndpointGrant,
         Environment,
         EnvironmentVersion,
         EpisodeRecord,
         Evaluation,
         EvaluationReport,
+        FailurePolicy,
         LogPage,
         MetricPoint,
         PlatformInfo,
+        Scenario,
+        ScenarioSuite,
+        Tool,
         TrainingJob,
         TrainingResults,
+        Verifier,
+        VerifierResult,
+        VerifierVersion,
     )
+    from rleaas.resources.agent_handle import AgentResource
+    from rleaas.resources.agents import AgentsClient
     from rleaas.resources.checkpoints import CheckpointResource, CheckpointsClient
     from rleaas.resources.environment_handle import EnvironmentResource
     from rleaas.resources.environments import EnvironmentsClient
     from rleaas.resources.evaluation_handle import EvaluationJobResource
     from rleaas.resources.evaluations import EvaluationClient
+    from rleaas.resources.scenarios import ScenarioClient
+    from rleaas.resources.suites import ScenarioSuiteClient
+    from rleaas.resources.tools import ToolsClient
     from rleaas.resources.training import TrainingClient
     from rleaas.resources.training_handle import TrainingJobResource
+    from rleaas.resources.verifier_handle import VerifierResource
+    from rleaas.resources.verifiers import VerifierClient
 
     __version__: str
 
 __all__ = [
+    "Agent",
+    "AgentBinding",
+    "AgentExport",
+    "AgentNotFound",
+    "AgentResource",
+    "AgentValidation",
+    "AgentVersion",
+    "AgentsClient",
     "AsyncClient",
+    "AttachedVerifier",
     "AuthenticationError",
     "Awaiting",
     "Blocking",
@@ -80,6 +115,7 @@ __all__ = [
     "Client",
     "ConfigurationError",
     "ConflictError",
+    "DryRun",
     "EndpointGrant",
     "Environment",
     "EnvironmentFailed",
@@ -97,6 +133,7 @@ __all__ = [
     "EvaluationJobResource",
     "EvaluationNotFound",
     "EvaluationReport",
+    "FailurePolicy",
     "InvalidRequestError",
     "LogPage",
     "MetricPoint",
@@ -110,8 +147,17 @@ __all__ = [
     "RLEaaSAPIError",
     "RLEaaSError",
     "RateLimitError",
+    "Scenario",
+    "ScenarioClient",
+    "ScenarioNotFound",
+    "ScenarioSuite",
+    "ScenarioSuiteClient",
     "Secret",
     "ServerFailure",
+    "SuiteNotFound",
+    "Tool",
+    "ToolNotFound",
+    "ToolsClient",
     "TrainingClient",
     "TrainingJob",
     "TrainingJobCancelled",
@@ -120,11 +166,38 @@ __all__ = [
     "TrainingJobResource",
     "TrainingResults",
     "UnexpectedReply",
+    "UnsupportedRequestError",
+    "Verifier",
+    "VerifierClient",
     "VerifierNotFound",
+    "VerifierResource",
+    "VerifierResult",
+    "VerifierVersion",
     "__version__",
 ]
 
 _HOMES = {
+    "Agent": "rleaas.models",
+    "AgentBinding": "rleaas.models",
+    "AgentExport": "rleaas.models",
+    "AgentValidation": "rleaas.models",
+    "AgentVersion": "rleaas.models",
+    "AttachedVerifier": "rleaas.models",
+    "DryRun": "rleaas.models",
+    "FailurePolicy": "rleaas.models",
+    "Scenario": "rleaas.models",
+    "ScenarioSuite": "rleaas.models",
+    "Tool": "rleaas.models",
+    "Verifier": "rleaas.models",
+    "VerifierResult": "rleaas.models",
+    "VerifierVersion": "rleaas.models",
+    "AgentsClient": "rleaas.resources.agents",
+    "AgentResource": "rleaas.resources.agent_handle",
+    "ScenarioClient": "rleaas.resources.scenarios",
+    "ScenarioSuiteClient": "rleaas.resources.suites",
+    "ToolsClient": "rleaas.resources.tools",
+    "VerifierClient": "rleaas.resources.verifiers",
+    "VerifierResource": "rleaas.resources.verifier_handle",
     "Awaiting": "rleaas._drivers.awaiting",
     "Blocking": "rleaas._drivers.blocking",
     "AsyncClient": "rleaas.client",

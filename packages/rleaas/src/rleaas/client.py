@@ -19,6 +19,7 @@ from rlcore import (
 from rleaas._drivers.awaiting import Awaiting
 from rleaas._drivers.blocking import Blocking
 from rleaas._flow.context import Context
+from rleaas.resources.agents import AgentsClient
 from rleaas.resources.audit import AuditLogClient
 from rleaas.resources.checkpoints import CheckpointsClient
 from rleaas.resources.environments import EnvironmentsClient
@@ -26,7 +27,11 @@ from rleaas.resources.evaluations import EvaluationClient
 from rleaas.resources.keys import KeysClient, ProfileClient
 from rleaas.resources.organisations import OrganisationsClient
 from rleaas.resources.platform import Platform
+from rleaas.resources.scenarios import ScenarioClient
+from rleaas.resources.suites import ScenarioSuiteClient
+from rleaas.resources.tools import ToolsClient
 from rleaas.resources.training import TrainingClient
+from rleaas.resources.verifiers import VerifierClient
 
 if TYPE_CHECKING:
     import httpx
@@ -68,6 +73,11 @@ class Client(Platform[Blocking]):
         warn_of_plain_http(self.settings.base_url, self.settings.credential)
         super().__init__(Blocking(context_of(self.settings), self.settings.credential, transport))
         self.Environment = EnvironmentsClient(self._driver)
+        self.Tools = ToolsClient(self._driver)
+        self.Agent = AgentsClient(self._driver)
+        self.Verifier = VerifierClient(self._driver)
+        self.Scenario = ScenarioClient(self._driver)
+        self.ScenarioSuite = ScenarioSuiteClient(self._driver)
         self.TrainingJob = TrainingClient(self._driver)
         self.Evaluation = EvaluationClient(self._driver)
         self.AuditLog = AuditLogClient(self._driver)
@@ -75,6 +85,31 @@ class Client(Platform[Blocking]):
         self.Keys = KeysClient(self._driver)
         self.Profile = ProfileClient(self._driver)
         self.Organisation = OrganisationsClient(self._driver)
+
+    @property
+    def tools(self) -> ToolsClient[Blocking]:
+        """`Tools`, for those who prefer it so."""
+        return self.Tools
+
+    @property
+    def agents(self) -> AgentsClient[Blocking]:
+        """`Agent`, for those who prefer it so."""
+        return self.Agent
+
+    @property
+    def verifiers(self) -> VerifierClient[Blocking]:
+        """`Verifier`, for those who prefer it so."""
+        return self.Verifier
+
+    @property
+    def scenarios(self) -> ScenarioClient[Blocking]:
+        """`Scenario`, for those who prefer it so."""
+        return self.Scenario
+
+    @property
+    def scenario_suites(self) -> ScenarioSuiteClient[Blocking]:
+        """`ScenarioSuite`, for those who prefer it so."""
+        return self.ScenarioSuite
 
     @property
     def keys(self) -> KeysClient[Blocking]:
@@ -154,6 +189,11 @@ class AsyncClient(Platform[Awaiting]):
         warn_of_plain_http(self.settings.base_url, self.settings.credential)
         super().__init__(Awaiting(context_of(self.settings), self.settings.credential, transport))
         self.Environment = EnvironmentsClient(self._driver)
+        self.Tools = ToolsClient(self._driver)
+        self.Agent = AgentsClient(self._driver)
+        self.Verifier = VerifierClient(self._driver)
+        self.Scenario = ScenarioClient(self._driver)
+        self.ScenarioSuite = ScenarioSuiteClient(self._driver)
         self.TrainingJob = TrainingClient(self._driver)
         self.Evaluation = EvaluationClient(self._driver)
         self.AuditLog = AuditLogClient(self._driver)
@@ -161,6 +201,31 @@ class AsyncClient(Platform[Awaiting]):
         self.Keys = KeysClient(self._driver)
         self.Profile = ProfileClient(self._driver)
         self.Organisation = OrganisationsClient(self._driver)
+
+    @property
+    def tools(self) -> ToolsClient[Awaiting]:
+        """`Tools`, for those who prefer it so."""
+        return self.Tools
+
+    @property
+    def agents(self) -> AgentsClient[Awaiting]:
+        """`Agent`, for those who prefer it so."""
+        return self.Agent
+
+    @property
+    def verifiers(self) -> VerifierClient[Awaiting]:
+        """`Verifier`, for those who prefer it so."""
+        return self.Verifier
+
+    @property
+    def scenarios(self) -> ScenarioClient[Awaiting]:
+        """`Scenario`, for those who prefer it so."""
+        return self.Scenario
+
+    @property
+    def scenario_suites(self) -> ScenarioSuiteClient[Awaiting]:
+        """`ScenarioSuite`, for those who prefer it so."""
+        return self.ScenarioSuite
 
     @property
     def keys(self) -> KeysClient[Awaiting]:

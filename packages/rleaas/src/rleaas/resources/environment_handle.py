@@ -13,13 +13,14 @@ from rleaas._flow.poll import Wait, wait
 from rleaas._flow.wire import Flow, work
 from rleaas.models import ENVIRONMENT_FAILURES, READY, EndpointGrant, Environment, Shape
 from rleaas.resources import environment_routes as routes
+from rleaas.resources.environment_contents import EnvironmentContents
 from rleaas.resources.environment_settings import EnvironmentSettings
 
 if TYPE_CHECKING:
     import rlmesh.numpy
 
 
-class EnvironmentResource(EnvironmentSettings[D]):
+class EnvironmentResource(EnvironmentContents[D], EnvironmentSettings[D]):
     """A registered environment."""
 
     @property

@@ -12,7 +12,7 @@ from rleaas._flow import request as build
 from rleaas._flow.context import Context
 from rleaas._flow.decode import read_list
 from rleaas._flow.retry import ask
-from rleaas._flow.wire import Flow
+from rleaas._flow.wire import Flow, Item, Stream
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -55,3 +55,32 @@ def collect(
             )
         cursor = following
         fixed["offset"] = None
+
+
+def iterate(
+    shape: type[M],
+    path: str,
+    params: Mapping[str, str | int | None],
+    envelope: str,
+    context: Context,
+) -> Stream[M]:
+    """Yield the items of all pages, asking for each page when it is reached.
+
+    Raises:
+        UnexpectedReply: a page leads back to itself.
+    """
+    cursor: str | None = None
+    while True:
+        request = build.get(path, {**params, "limit": PAGE, "cursor": cursor})
+        reply = yield from ask(request, context)
+        items, following = read_list(shape, request, reply, envelope)
+        for item in items:
+            yield Item(item)
+        if following is None:
+            return
+        if following == cursor:
+            raise UnexpectedReply(
+                f"the page after {cursor!r} of {path} leads back to itself",
+                request_id=reply.request_id,
+            )
+        cursor = following

@@ -1,0 +1,81 @@
+"""What names things in calls: an id, a record or a handle; and the words that calls may say."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol, cast
+
+from rlcore import ConfigurationError
+
+from rleaas._flow import request as build
+from rleaas.resources.environment_routes import EnvironmentRef, reference
+
+
+class Identified(Protocol):
+    """Something with an id: a handle, or a record."""
+
+    @property
+    def id(self) -> str:
+        """The id."""
+        ...
+
+
+IdRef = str | Identified
+"""A thing by its id, or itself."""
+
+
+def id_of(thing: IdRef, what: str) -> str:
+    """Return the thing's id.
+
+    Raises:
+        ConfigurationError: it is empty.
+    """
+    text = thing if isinstance(thing, str) else thing.id
+    build.segment(text, f"{what} id")
+    return text
+
+
+def environment_of(*candidates: EnvironmentRef | None) -> str | None:
+    """Return what names the environment of the first candidate that is one; None: none is."""
+    for one in candidates:
+        if one is not None and one != "":
+            return reference(one)
+    return None
+
+
+def require_one_of(value: str, allowed: Collection[str], what: str) -> str:
+    """Return the value, which is one of those allowed.
+
+    Raises:
+        ConfigurationError: it is not; nothing was sent.
+    """
+    if value not in allowed:
+        raise ConfigurationError(
+            f"{value!r} is not {what}", hint=f"Use one of {', '.join(allowed)}."
+        )
+    return value
+
+
+def require_tier(tier: int) -> int:
+    """Return the tier.
+
+    Raises:
+        ConfigurationError: it is not 1, 2, 3 or 4; nothing was sent.
+    """
+    if isinstance(tier, bool) or tier not in (1, 2, 3, 4):
+        raise ConfigurationError(f"{tier!r} is not a tier", hint="Use 1, 2, 3 or 4.")
+    return tier
+
+
+def plain(value: object) -> object:
+    """Return mappings and sequences as the dictionaries and lists that JSON has."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return [plain(item) for item in cast("Sequence[object]", value)]
+    return value
+
+
+def given(**fields: object) -> dict[str, object]:
+    """Return the fields that are not None, as JSON has them."""
+    return {name: plain(value) for name, value in fields.items() if value is not None}

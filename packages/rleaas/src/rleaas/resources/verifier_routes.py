@@ -1,0 +1,124 @@
+"""The routes of one verifier, as both the collection and the handle use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from rleaas._flow import request as build
+from rleaas._flow.context import Context
+from rleaas._flow.decode import read, read_list
+from rleaas._flow.retry import ask
+from rleaas._flow.wire import Flow, Request
+from rleaas.models import Shape, Verifier, VerifierResult, VerifierVersion
+from rleaas.resources.environment_routes import EnvironmentRef, reference
+from rleaas.resources.references import plain
+
+KIND = "verifier"
+
+
+def get(verifier_id: str, context: Context) -> Flow[Verifier]:
+    """Return the verifier's record."""
+    request = build.get(path(verifier_id), kind=KIND, ref=verifier_id)
+    reply = yield from ask(request, context)
+    return read(Verifier, request, reply)
+
+
+def update(verifier_id: str, fields: Mapping[str, object], context: Context) -> Flow[Verifier]:
+    """Change the fields that are given; return the whole record."""
+    request = Request(
+        method="PUT", path=path(verifier_id), json=plain(fields), kind=KIND, ref=verifier_id
+    )
+    reply = yield from ask(request, context)
+    return read(Verifier, request, reply)
+
+
+def switch(verifier_id: str, enabled: bool, context: Context) -> Flow[Verifier]:
+    """Say whether it judges."""
+    request = Request(
+        method="PUT",
+        path=f"{path(verifier_id)}/enabled",
+        json={"enabled": enabled},
+        kind=KIND,
+        ref=verifier_id,
+    )
+    reply = yield from ask(request, context)
+    return read(Verifier, request, reply)
+
+
+def delete(verifier_id: str, context: Context) -> Flow[Shape]:
+    """Delete it."""
+    request = Request(method="DELETE", path=path(verifier_id), kind=KIND, ref=verifier_id)
+    reply = yield from ask(request, context)
+    return read(Shape, request, reply)
+
+
+def duplicate(verifier_id: str, context: Context) -> Flow[Verifier]:
+    """Add one that judges the same."""
+    request = build.post(
+        f"{path(verifier_id)}/duplicate", key=context.new_key(), kind=KIND, ref=verifier_id
+    )
+    reply = yield from ask(request, context)
+    return read(Verifier, request, reply)
+
+
+def test(
+    verifier_id: str,
+    state: Mapping[str, object] | None,
+    trajectory: Sequence[Mapping[str, object]] | None,
+    context: Context,
+) -> Flow[VerifierResult]:
+    """Judge an episode."""
+    request = build.post(
+        f"{path(verifier_id)}/test",
+        {"state": plain(state or {}), "trajectory": plain(trajectory or ())},
+        key=context.new_key(),
+        kind=KIND,
+        ref=verifier_id,
+    )
+    reply = yield from ask(request, context)
+    return read(VerifierResult, request, reply)
+
+
+def versions(verifier_id: str, context: Context) -> Flow[list[VerifierVersion]]:
+    """Return what it judged by."""
+    request = build.get(f"{path(verifier_id)}/versions", kind=KIND, ref=verifier_id)
+    reply = yield from ask(request, context)
+    found, _ = read_list(VerifierVersion, request, reply, "versions")
+    return found
+
+
+def attach(
+    environment: EnvironmentRef, verifier_id: str, weight: float, context: Context
+) -> Flow[Shape]:
+    """Let it judge an environment."""
+    request = build.post(
+        _attached(environment),
+        {"verifier_id": verifier_id, "weight": weight},
+        key=context.new_key(),
+        kind="environment",
+        ref=reference(environment),
+    )
+    reply = yield from ask(request, context)
+    return read(Shape, request, reply)
+
+
+def detach(environment: EnvironmentRef, verifier_id: str, context: Context) -> Flow[Shape]:
+    """Let it judge an environment no more."""
+    request = Request(
+        method="DELETE",
+        path=_attached(environment) + build.path("/{}", verifier_id, what="verifier id"),
+        kind=KIND,
+        ref=verifier_id,
+    )
+    reply = yield from ask(request, context)
+    return read(Shape, request, reply)
+
+
+def path(verifier_id: str) -> str:
+    """Return the verifier's path."""
+    return build.path("/api/verifiers/{}", verifier_id, what="verifier id")
+
+
+def _attached(environment: EnvironmentRef) -> str:
+    name = reference(environment)
+    return build.path("/api/environments/{}/verifiers", name, what="environment name")
