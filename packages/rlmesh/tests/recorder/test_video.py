@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from fractions import Fraction
@@ -334,3 +336,49 @@ def test_environments_of_a_list_are_filmed_one_by_one(
     assert sorted(str(one.seed) for one in episodes) == list("012345")
     assert [[film.camera for film in one.media] for one in episodes] == [["render"]] * 6
     assert [[film.frame_count for film in one.media] for one in episodes] == [[5]] * 6
+
+
+@pytest.mark.parametrize("codec", ["av1", "h264"])
+@pytest.mark.parametrize("fps", [1, 240, 500])
+def test_a_video_has_as_many_frames_per_second_as_asked_for(
+    codec: Any, fps: int, tmp_path: Path
+) -> None:
+    video = Video(tmp_path / "v.mp4", VideoSettings(fps=fps, codec=codec))
+    for number in range(20):
+        video.write(np.full((48, 64, 3), number * 10, np.uint8))
+    video.finish()
+
+    with av.open(str(video.path)) as container:
+        stream = container.streams.video[0]
+        assert (stream.average_rate, stream.frames) == (fps, 20)
+        assert [frame.pts for frame in container.decode(video=0)] == list(range(20))
+
+
+def test_more_frames_per_second_than_a_file_can_tell_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="fps is 2147483648"):
+        Recorder(fps=2**31)
+
+
+ENCODES_NOTHING = """
+import numpy as np
+from pathlib import Path
+from rlmesh.recorder.video import Video, VideoSettings
+
+video = Video(Path("v.mp4"), VideoSettings())
+video.write(np.zeros((48, 64, 3), np.uint8))
+video.abandon()
+"""
+
+
+def test_an_encoder_that_is_ended_early_says_nothing_on_stderr(tmp_path: Path) -> None:
+    environ = {name: value for name, value in os.environ.items() if name != "SVT_LOG"}
+    done = subprocess.run(
+        [sys.executable, "-c", ENCODES_NOTHING],
+        cwd=tmp_path,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stderr == ""

@@ -21,6 +21,8 @@ CodecName = Literal["av1", "h264"]
 CODECS: Final[tuple[CodecName, ...]] = ("av1", "h264")
 
 _ENCODERS: Final = {"av1": ("libsvtav1", "libaom-av1"), "h264": ("libx264", "libopenh264")}
+_FASTEST_SVT: Final = 240  # it refuses more
+_MOST: Final = 2**31 - 1  # what the MP4 format has room for
 _BT601: Final = 6  # of the colour tags in ISO/IEC 23091-2, as published
 
 
@@ -42,8 +44,10 @@ class VideoSettings:
     codec: CodecName = "av1"
 
     def __post_init__(self) -> None:
-        if not _whole(self.fps) or self.fps < 1:
-            raise ConfigurationError(f"fps is {self.fps!r}", hint="Give an integer of at least 1.")
+        if not _whole(self.fps) or not 1 <= self.fps <= _MOST:
+            raise ConfigurationError(
+                f"fps is {self.fps!r}", hint=f"Give an integer from 1 to {_MOST}."
+            )
         if not _whole(self.quality) or not 1 <= self.quality <= 100:
             raise ConfigurationError(
                 f"quality is {self.quality!r}", hint="Give an integer from 1 to 100."
@@ -119,14 +123,12 @@ class Video:
 
         if self._stream is None:
             self._open(*picture.shape[:2])
-        container: Any = self._container
         stream: Any = self._stream
         pixels = fitted(picture, *self._size)
         frame = av.VideoFrame.from_ndarray(pixels, format="rgb24")
         frame.pts = self.frames
         frame.time_base = Fraction(1, self._settings.fps)
-        for packet in stream.encode(frame):
-            container.mux(packet)
+        self._mux(stream.encode(frame))
         self.frames += 1
 
     def finish(self) -> None:
@@ -136,9 +138,13 @@ class Video:
             OSError: the disk does not take it.
         """
         if self._container is not None:
-            for packet in self._stream.encode():
-                self._container.mux(packet)
+            self._mux(self._stream.encode())
             self._close()
+
+    def _mux(self, packets: list[Any]) -> None:  # Any: PyAV's
+        for packet in packets:
+            packet.duration = 1  # the last one's would be as long as the encoder plans with
+            self._container.mux(packet)
 
     def abandon(self) -> None:
         """Stop, and remove the file."""
@@ -157,16 +163,18 @@ class Video:
         options = {"movflags": "faststart", "video_track_timescale": str(self._settings.fps)}
         container: Any = av.open(str(self.path), "w", format="mp4", container_options=options)
         self._container = container
-        stream: Any = container.add_stream(
-            self._encoder, rate=self._settings.fps, options=self._options()
-        )
+        # It is what the encoder plans with; when frames are shown is said by the time base.
+        rate = self._settings.fps
+        if self._encoder == "libsvtav1":
+            rate = min(rate, _FASTEST_SVT)
+        stream: Any = container.add_stream(self._encoder, rate=rate, options=self._options())
         stream.width, stream.height, stream.pix_fmt = wide, tall, "yuv420p"
         context = stream.codec_context
         context.color_primaries = context.color_trc = context.colorspace = _BT601
         context.color_range = 1  # of television, as `yuv420p` has it
         context.thread_count = 1
         context.time_base = Fraction(1, self._settings.fps)
-        with defaulted("SVT_LOG", "1"):  # it tells stderr about itself otherwise
+        with defaulted("SVT_LOG", "0"):  # it tells stderr about itself otherwise
             context.open()
         self._stream = stream
 
