@@ -338,6 +338,26 @@ def test_environments_of_a_list_are_filmed_one_by_one(
     assert [[film.frame_count for film in one.media] for one in episodes] == [[5]] * 6
 
 
+def test_environments_in_processes_of_their_own_are_filmed_too(
+    play: Played, walk: Any, tmp_path: Path
+) -> None:
+    with Recorder() as recorder:
+        hooks = recorder.capture(model="m", env="e")
+        play(lambda: walk(), hooks, seeds=[1, 2, 3], num_workers=2)
+        path = recorder.export(tmp_path / "b")
+
+    for (film,) in films(path):
+        pictures = frames_of(path / film.path)
+        assert [round(float(one.mean()) / 20) for one in pictures] == [1, 2, 3, 4, 5]
+
+
+def test_where_nothing_is_drawn_the_warning_says_what_would_be(play: Played) -> None:
+    env = gym.make("CartPole-v1")
+    hooks = Recorder().capture(model="m", env="e", cameras=["render"])
+    with pytest.warns(UserWarning, match=r"has nothing; .* render_mode='rgb_array'"):
+        play(env, hooks, seeds=[1], model=RANDOM_SAMPLE)
+
+
 @pytest.mark.parametrize("codec", ["av1", "h264"])
 @pytest.mark.parametrize("fps", [1, 240, 500])
 def test_a_video_has_as_many_frames_per_second_as_asked_for(

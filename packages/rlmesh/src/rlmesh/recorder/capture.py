@@ -14,6 +14,7 @@ from rlmesh.recorder.open_episode import OpenEpisode
 from rlmesh.recorder.options import CaptureOptions, why_no_video
 from rlmesh.recorder.recipe import recipe_of
 from rlmesh.recorder.recording import Recording
+from rlmesh.runs.frames import RENDER
 from rlmesh.runs.hooks import RunContext, RunHooks, StepEvent
 from rlmesh.runs.results import EpisodeResult, RunResult
 
@@ -140,8 +141,11 @@ class Capture(RunHooks):
         self._recording.worker.put(lambda: self._recording.describe(self._number, {"run": run}))
         if self._cameras is not None:
             for name in self._cameras.fruitless():
-                there = ", ".join(self._cameras.names()) or "nothing"
-                self._recording.warn(f"camera {name!r} gave no picture; this run has {there}")
+                there = self._cameras.names()
+                told = ", ".join(there) or "nothing"
+                if name == RENDER and name not in there:
+                    told += "; what an environment draws, where it has render_mode='rgb_array'"
+                self._recording.warn(f"camera {name!r} gave no picture; this run has {told}")
         self._recording.settle()
 
     def _film(self, episode: OpenEpisode, event: StepEvent, cameras: Cameras) -> None:
