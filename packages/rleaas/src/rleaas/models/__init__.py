@@ -47,6 +47,7 @@ from rleaas.models.evaluation import (
     Evaluation,
     EvaluationReport,
 )
+from rleaas.models.event import Event, EventPage
 from rleaas.models.platform import PlatformInfo
 from rleaas.models.scenario import (
     Cloned,
@@ -106,6 +107,8 @@ __all__ = [
     "EpisodeRecord",
     "Evaluation",
     "EvaluationReport",
+    "Event",
+    "EventPage",
     "FailurePolicy",
     "Governance",
     "Identity",

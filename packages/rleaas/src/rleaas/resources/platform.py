@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rlcore import ConfigurationError
 
-from rleaas._binding import D, Resource, call
+from rleaas._binding import D, Resource, call, stream
 from rleaas._flow import request as build
 from rleaas._flow.decode import decode, read
 from rleaas._flow.request import Query
 from rleaas._flow.retry import ask
-from rleaas._flow.wire import NO_BODY, Flow, Request
-from rleaas.models import PlatformInfo
+from rleaas._flow.wire import NO_BODY, Flow, Request, Stream
+from rleaas.models import Event, PlatformInfo
+from rleaas.resources.environment_routes import EnvironmentRef, reference
+from rleaas.resources.event_stream import follow
 
 # The JSON of a route that this package knows nothing about has no type that could be named.
 Json = Any
@@ -32,6 +35,41 @@ class Platform(Resource[D]):
         request = build.get("/api")
         reply = yield from ask(request, self._context)
         return read(PlatformInfo, request, reply)
+
+    @stream
+    def events(
+        self,
+        *,
+        subject: str | None = None,
+        kinds: Sequence[str] | None = None,
+        environment: EnvironmentRef | None = None,
+        job_id: str | None = None,
+        after: int | None = None,
+        timeout: float | None = None,
+    ) -> Stream[Event]:
+        """Yield what happens on the platform, as it happens.
+
+        Args:
+            subject: only what happens to this, such as `tool:tool_1`.
+            kinds: only events of these kinds, such as `completed`.
+            environment: only what happens to this environment and its jobs.
+            job_id: only what happens to this job.
+            after: the `id` of an event to go on after; 0 begins with the first that is kept, and
+                without it only what happens from now on is told.
+            timeout: seconds after which the iteration ends; None goes on until it is left.
+
+        Raises:
+            EnvironmentNotFound: there is no such environment.
+            RateLimitError: too many are waiting for events already.
+        """
+        names = [kinds] if isinstance(kinds, str) else kinds
+        wanted = {
+            "subject": subject,
+            "kind": ",".join(names) if names else None,
+            "environment": None if environment is None else reference(environment),
+            "job": job_id,
+        }
+        yield from follow(wanted, after, timeout, self._context)
 
     @call
     def get(

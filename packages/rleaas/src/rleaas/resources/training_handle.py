@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from builtins import list as list_
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from rlcore import (
@@ -19,9 +19,10 @@ from rlcore import (
 from rleaas._binding import D, call, stream
 from rleaas._flow.poll import Wait, wait
 from rleaas._flow.wire import Flow, Item, Stream, pause
-from rleaas.models import MetricPoint, TrainingJob, TrainingResults
+from rleaas.models import Event, MetricPoint, TrainingJob, TrainingResults
 from rleaas.resources import training_routes as routes
 from rleaas.resources.checkpoints import CheckpointResource
+from rleaas.resources.event_stream import ENDS, HOLD, page
 from rleaas.resources.handle import Handle
 
 Metrics = dict[str, object]
@@ -269,6 +270,46 @@ class TrainingJobResource(Handle[D, TrainingJob]):
         self._record = yield from routes.get(self.id, self._context)
         if self._record.status == "failed":
             raise TrainingJobFailed(self.id, self._record.reason)
+
+    @stream
+    def events(
+        self, *, kinds: Sequence[str] | None = None, after: int = 0, timeout: float | None = 86400
+    ) -> Stream[Event]:
+        """Yield what happened to the job and what happens to it, until it is over.
+
+        Args:
+            kinds: only events of these kinds, such as `metric` or `checkpoint`.
+            after: the `id` of an event to go on after.
+            timeout: seconds; None follows it as long as it runs.
+
+        Raises:
+            PlatformTimeout: it takes longer than the timeout. The job goes on.
+        """
+        deadline = Deadline.after(timeout, clock=self._context.clock)
+        wanted = {"job": self.id}
+        cursor, over = after, False
+        while True:
+            hold = 0.0 if over else HOLD
+            found = yield from page(wanted, cursor, deadline, self._context, hold)
+            for event in found.events:
+                if kinds is None or event.kind in kinds:
+                    yield Item(event)
+            cursor = found.cursor
+            over = over or any(event.kind in ENDS for event in found.events)
+            if found.events:
+                continue
+            if over:
+                return
+            # The event of its end may be removed already, or somebody has to judge it first.
+            self._record = yield from routes.get(self.id, self._context)
+            over = self._record.finished
+            if not over and deadline.expired():
+                raise PlatformTimeout(
+                    f"training job {self.id!r} goes on after {timeout:g} s",
+                    hint="It goes on; follow it again, with a longer timeout.",
+                    waited_for=f"the events of training job {self.id!r}",
+                    last_status=self.status,
+                )
 
     @call
     def cancel(self) -> Flow[TrainingJob]:

@@ -21,6 +21,7 @@ from rleaas.server.routes import (
     environment_reports,
     environments,
     evaluations,
+    events,
     governance,
     keys,
     organisations,
@@ -73,6 +74,7 @@ def create_app(state: ServerState) -> FastAPI:
         verifiers.router,
         audit.router,
         governance.router,
+        events.router,
         worker.router,
     ):
         app.include_router(router)

@@ -82,6 +82,7 @@ class Listening:
                 self._lock.release()
 
     def _end_work(self) -> None:
+        self.state.feed.close()
         # Requests that wait for a start would outlast the grace period.
         self.state.envhost.start_no_more()
         # Workers are told while they can still be heard.

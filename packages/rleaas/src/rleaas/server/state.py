@@ -11,6 +11,7 @@ from rleaas.server.denials import Denials
 from rleaas.server.envhost.host import EnvironmentHost, Inspect
 from rleaas.server.envhost.inspection import served_contract
 from rleaas.server.envhost.process import Launcher, ProcessLauncher
+from rleaas.server.feed import Feed
 from rleaas.server.git import Git
 from rleaas.server.job_logs import JobLogs
 from rleaas.server.jobs.commands import WorkerCommand, worker_command
@@ -50,6 +51,7 @@ class ServerState:
             operator=settings.api_key,
             is_open=settings.api_key is None and not settings.needs_keys,
         )
+        self.feed = Feed(self.database)
         self.denials = Denials(self.database)
         self.logs = JobLogs(data / "logs" / "jobs")
         self.files = CheckpointFiles(data / "checkpoints")

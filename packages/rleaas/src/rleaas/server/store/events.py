@@ -1,12 +1,13 @@
 """The event table: what happened, in order, never changed."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, func, literal, or_, select
 from sqlalchemy.orm import Session
 
-from rleaas.server.store.tables import EventRow, JsonObject
+from rleaas.server.store.tables import EventRow, JobRow, JsonObject, VersionRow
 
 
 def add(
@@ -41,3 +42,52 @@ def about(
     if kinds is not None:
         query = query.where(EventRow.kind.in_(tuple(kinds)))
     return session.scalars(query.order_by(EventRow.id).limit(limit)).all()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which events somebody wants; what is None narrows nothing.
+
+    Attributes:
+        subject: those about this subject, such as `tool:tool_1`.
+        kinds: those of these kinds.
+        environment_id: those about this environment, its versions and their jobs.
+        job_id: those about this job.
+    """
+
+    subject: str | None = None
+    kinds: tuple[str, ...] | None = None
+    environment_id: int | None = None
+    job_id: str | None = None
+
+
+def following(session: Session, wanted: Wanted, after: int, limit: int) -> Sequence[EventRow]:
+    """The next events after the one with the id `after`, oldest first."""
+    query = select(EventRow).where(EventRow.id > after, *_conditions(session, wanted))
+    return session.scalars(query.order_by(EventRow.id).limit(limit)).all()
+
+
+def newest(session: Session) -> int:
+    """The id of the newest event that the session sees; 0 where there is none."""
+    return session.scalar(select(func.max(EventRow.id))) or 0
+
+
+def _conditions(session: Session, wanted: Wanted) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.subject is not None:
+        conditions.append(EventRow.subject == wanted.subject)
+    if wanted.kinds is not None:
+        conditions.append(EventRow.kind.in_(wanted.kinds))
+    if wanted.job_id is not None:
+        conditions.append(EventRow.subject == f"job:{wanted.job_id}")
+    if wanted.environment_id is not None:
+        number = wanted.environment_id
+        versions = session.scalars(select(VersionRow.id).where(VersionRow.environment_id == number))
+        own = [f"environment:{number}", *(f"environment_version:{one}" for one in versions)]
+        jobs = (
+            select(literal("job:") + JobRow.id)
+            .join(VersionRow)
+            .where(VersionRow.environment_id == number)
+        )
+        conditions.append(or_(EventRow.subject.in_(own), EventRow.subject.in_(jobs)))
+    return conditions
