@@ -247,10 +247,13 @@ def test_there_are_never_more_connections_than_a_few(
     shown: Shown, monkeypatch: pytest.MonkeyPatch, until: Callable[[Callable[[], bool]], None]
 ) -> None:
     monkeypatch.setattr(page_server, "MOST_CONNECTIONS", 3)
-    idle = [socket.create_connection(("127.0.0.1", shown.port)) for _ in range(3)]
+    answered = [socket.create_connection(("127.0.0.1", shown.port), timeout=10) for _ in range(3)]
+    for connection in answered:
+        connection.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
     with socket.create_connection(("127.0.0.1", shown.port), timeout=10) as late:
         assert late.recv(1024).startswith(b"HTTP/1.1 503 ")
-    for connection in idle:
+    for connection in answered:
         connection.close()
 
     def is_served_again() -> bool:
@@ -260,6 +263,27 @@ def test_there_are_never_more_connections_than_a_few(
             return False
 
     until(is_served_again)
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"GET /frame HT", b"POST /pause HTTP/1.1\r\nContent-Length: 9\r\n"]
+)
+def test_connections_that_say_nothing_do_not_keep_out_who_does(
+    said: bytes, shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_server, "MOST_CONNECTIONS", 3)
+    idle = [socket.create_connection(("127.0.0.1", shown.port), timeout=10) for _ in range(3)]
+    if said.startswith(b"POST"):
+        said += b"Host: localhost\r\n\r\n"
+    for connection in idle:
+        connection.sendall(said)
+
+    answers = [ask(shown, "/hud.json")[0] for _ in range(3)]
+
+    assert answers == [200, 200, 200]
+    assert idle[0].recv(1) == b""
+    for connection in idle:
+        connection.close()
 
 
 def test_who_does_not_say_what_it_wants_is_hung_up_on(

@@ -26,6 +26,7 @@ PATIENCE_SECONDS: Final = 10.0
 """Who takes longer to say what it wants, or to take an answer, is hung up on."""
 
 _GRACE_SECONDS: Final = 1.0
+_HANG_UP_SECONDS: Final = 0.5
 _POLL_SECONDS: Final = 0.1
 _FRAME_WAIT_SECONDS: Final = 1.0
 _STATE_SECONDS: Final = 0.2
@@ -120,10 +121,10 @@ class _Server(ThreadingMixIn, TCPServer):
     def process_request(
         self, request: socket.socket | tuple[bytes, socket.socket], client_address: object
     ) -> None:
-        """Give a connection a thread, where there are not too many."""
+        """Give a connection a thread, where there are not too many that are being answered."""
         connection = cast("socket.socket", request)
         with self._change:
-            fits = len(self._open) < MOST_CONNECTIONS
+            fits = self._has_room()
             if fits:
                 self._open[connection] = monotonic()
         if fits:
@@ -133,6 +134,16 @@ class _Server(ThreadingMixIn, TCPServer):
         with suppress(OSError):
             connection.send(_BUSY)
         self.shutdown_request(connection)
+
+    def _has_room(self) -> bool:
+        if len(self._open) < MOST_CONNECTIONS:
+            return True
+        asking = [(since, one) for one, since in self._open.items() if since is not None]
+        if not asking:
+            return False
+        # Whoever has said nothing for longest does not keep out who has something to say.
+        _hang_up(min(asking, key=lambda pair: pair[0])[1])
+        return self._change.wait_for(lambda: len(self._open) < MOST_CONNECTIONS, _HANG_UP_SECONDS)
 
     def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
         """End a connection."""
@@ -227,7 +238,9 @@ class _Handler(BaseHTTPRequestHandler):
         if len(length) > 4 or int(length) > _MOST_BODY:
             self._refuse(413, "a request has no body")
             return False
+        self.server.reading(self.connection)
         self.rfile.read(int(length))
+        self.server.answering(self.connection)
         return True
 
     def _act(self, path: str, query: str) -> None:
