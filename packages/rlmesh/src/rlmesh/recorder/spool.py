@@ -29,11 +29,6 @@ class Spool:
     def __len__(self) -> int:
         return self._written + len(self._kept)
 
-    @property
-    def in_memory(self) -> int:
-        """How many of its bytes are in memory."""
-        return len(self._kept)
-
     def write(self, content: bytes) -> None:
         """Append bytes.
 

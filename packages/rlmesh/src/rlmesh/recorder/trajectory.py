@@ -51,14 +51,6 @@ class TrajectoryWriter:
         """How many steps there are so far."""
         return len(self._rewards)
 
-    @property
-    def total_reward(self) -> float:
-        """The rewards so far, summed up as a run does."""
-        total = 0.0
-        for reward in self._rewards:
-            total += reward
-        return total
-
     def add(self, event: StepEvent, following: object) -> None:
         """Append a step.
 
@@ -160,7 +152,7 @@ class Trajectory:
                 raise BundleError(f"{name!r} is of schema {layout['schema']!r}", path=name)
             self.steps = int(layout["steps"])
             self._columns: dict[str, Json | None] = dict(layout["columns"])
-        except (ValueError, KeyError, TypeError, UnicodeDecodeError, BundleError) as error:
+        except (ArithmeticError, ValueError, LookupError, TypeError, BundleError) as error:
             self.close()
             if isinstance(error, BundleError):
                 raise
@@ -199,7 +191,10 @@ class Trajectory:
     @property
     def digests(self) -> tuple[str, ...]:
         """The digest of each observation, from the reset's to the last step's."""
-        return tuple(bytes(row).hex() for row in self._npz.array("observation_digest"))
+        found = self._npz.array("observation_digest")
+        if found.dtype != np.uint8 or found.shape != (self.steps + 1, DIGEST_BYTES):
+            raise BundleError(f"{self._name!r} has odd digests: {found.shape}", path=self._name)
+        return tuple(bytes(row).hex() for row in found)
 
     @property
     def actions(self) -> Any:  # Any: by the action space
