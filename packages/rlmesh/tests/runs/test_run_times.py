@@ -3,13 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 import rlmesh
 import rlmesh.numpy
 from gymnasium.vector import SyncVectorEnv
-from rlmesh import CallTimeout, EnvServer, RunFailed, RunResult
+from rlmesh import CallTimeout, EnvServer, ModelServer, RunFailed, RunResult
 
 RIGHT = rlmesh.numpy.Model(lambda observation: 1)
 
@@ -143,6 +144,67 @@ def test_a_model_that_hangs_ends_the_run_with_its_partial_result(
     assert outcomes(caught.value.partial) == ["completed", "timeout"]
     assert isinstance(caught.value.__cause__, CallTimeout)
     assert caught.value.__cause__.layer == "model"
+
+
+@pytest.mark.parametrize("kind", ["one", "lanes", "two", "served"])
+def test_a_run_whose_time_is_up_while_a_model_hangs_returns_too(
+    corridor: Any, released: threading.Event, kind: str
+) -> None:
+    def predict(observation: Any, context: Any) -> int:
+        if context["episode_seed"] == 1:
+            released.wait(30)
+        return 1
+
+    model = rlmesh.numpy.Model(predict)
+    env = SyncVectorEnv([corridor]) if kind == "lanes" else corridor()
+    started = time.monotonic()
+    with ExitStack() as opened:
+        if kind == "served":
+            server = opened.enter_context(ModelServer(model))
+            opened.callback(released.set)
+            played: Any = rlmesh.numpy.RemoteModel(server)
+        else:
+            played = model
+        targets = [env, corridor()] if kind == "two" else env
+        result = rlmesh.run(played, targets, episodes=3, run_timeout_seconds=0.5)
+        took = time.monotonic() - started
+
+    assert result.stopped == "run_timeout_seconds=0.5 are over"
+    if kind == "two":  # the other environment waits for the model that hangs
+        assert "cancelled" in outcomes(result)
+    else:
+        assert outcomes(result) == ["completed", "cancelled"]
+    assert took < 10
+
+
+def test_a_served_model_that_hangs_costs_its_episode_only(
+    corridor: Any, released: threading.Event
+) -> None:
+    def predict(observation: Any, context: Any) -> int:
+        if context["episode_seed"] == 1:
+            released.wait(1.4)
+        return 1
+
+    with ModelServer(rlmesh.numpy.Model(predict)) as server:
+        model = rlmesh.numpy.RemoteModel(server)
+        result = rlmesh.run(model, corridor(), episodes=3, predict_timeout_seconds=1)
+
+    assert outcomes(result) == ["completed", "timeout", "completed"]
+
+
+def test_an_episode_whose_time_is_up_while_the_model_predicts_costs_only_itself(
+    corridor: Any, released: threading.Event
+) -> None:
+    def predict(observation: Any, context: Any) -> int:
+        if context["episode_seed"] == 1:
+            released.wait(1)
+        return 1
+
+    model = rlmesh.numpy.Model(predict)
+    result = rlmesh.run(model, corridor(), episodes=3, episode_timeout_seconds=0.4)
+
+    assert outcomes(result) == ["completed", "timeout", "completed"]
+    assert "predict of the model" in (result.episodes[1].error or "")
 
 
 def test_limits_that_are_not_reached_change_nothing(corridor: Any) -> None:

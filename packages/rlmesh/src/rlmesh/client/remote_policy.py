@@ -194,6 +194,12 @@ class RemotePolicy:
             # The episode is over all the same, and whatever is asked next tells of the connection.
             log.warning("the model at %s was not told of an episode's end: %s", self.address, error)
 
+    def interrupt(self) -> None:
+        """Have a question that another thread waits with fail at once; the next episode asks anew."""
+        lane = self._lane
+        if lane is not None:
+            lane.close()
+
     def close(self) -> None:
         """Leave, within a second; the server goes on."""
         if self._closed:

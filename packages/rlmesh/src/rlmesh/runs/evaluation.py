@@ -191,7 +191,12 @@ class Evaluation:
         several = len(self._seats) > 1
         if several:
             announcer.expect_threads()
-        predictor = Predictor(self._policy, seconds=settings.predict_seconds, shared=several)
+        predictor = Predictor(
+            self._policy,
+            seconds=settings.predict_seconds,
+            shared=several,
+            bounded=settings.run_seconds is not None or settings.limits.timeout is not None,
+        )
         match = Match(
             board,
             predictor,

@@ -165,8 +165,9 @@ class LanePlayer:
         """Reset lanes for their episodes; False: this environment resets all lanes or none."""
         match = self._match
         whole = not any(episode.known is not None for episode in self.playing)
+        until = match.until_now()
         if match.is_bounded:
-            self.seat.until(match.until_now())
+            self.seat.until(until)
         try:
             self._reset({episode.place - self._first: episode.plan for episode in fresh}, whole)
         except UnsupportedError as error:
@@ -179,7 +180,7 @@ class LanePlayer:
             episode.started = perf_counter()
             episode.is_seeded = self._lane_seeds
             plan = episode.plan
-            episode.known = match.begin(plan)
+            episode.known = match.begin(plan, until)
             match.announcer.reset(plan, rows[episode.place - self._first], episode.place)
         return True
 

@@ -83,14 +83,14 @@ class Match:
             return until.sooner(monotonic() + self.limits.timeout, "episode")
         return until
 
-    def begin(self, plan: Plan) -> PolicyEpisode:
-        """Open an attempt at an episode for the policy.
+    def begin(self, plan: Plan, until: Until) -> PolicyEpisode:
+        """Open an attempt at an episode for the policy, whose predictions end by a moment.
 
         Raises:
             EpisodeFailed: a served model cannot be reached.
         """
         try:
-            return self.predictor.begin(self.episode_id(plan), plan.seed)
+            return self.predictor.begin(self.episode_id(plan), plan.seed, until)
         except (TransportError, CallTimeout) as error:
             raise self.without_model(error) from error
 
@@ -98,9 +98,12 @@ class Match:
         """Return what it means for an episode that a served model was lost or is too slow.
 
         Raises:
-            CallTimeout: it is a model of this process that hangs.
+            CallTimeout: it is a model that hangs.
+            Enough: the time of the run is up.
         """
         if self.predictor.is_stuck:
+            if isinstance(error, CallTimeout) and error.layer == "run":
+                raise self._too_late()
             raise error
         slow = isinstance(error, CallTimeout)
         return EpisodeFailed(Outcome.TIMEOUT if slow else Outcome.INFRA_ERROR, error, of_model=True)
@@ -175,7 +178,10 @@ class Match:
         if self.board.halted:
             raise Halted
         if failure.outcome is Outcome.TIMEOUT and monotonic() >= self._over_at:
-            raise Enough(f"run_timeout_seconds={self._run_seconds:g} are over")
+            raise self._too_late()
+
+    def _too_late(self) -> Enough:
+        return Enough(f"run_timeout_seconds={self._run_seconds:g} are over")
 
     def obey(self) -> float:
         """Do what somebody who watches has asked; return how many seconds were paused.

@@ -97,10 +97,11 @@ class Player:
         limits = match.limits
         most_steps = limits.steps
         ends_at = math.inf if limits.seconds is None else episode.started + limits.seconds
+        until = match.until_now()
         if match.is_bounded:
-            seat.until(match.until_now())
+            seat.until(until)
         observation = self._reset(plan, episode)
-        known = episode.known = match.begin(plan)
+        known = episode.known = match.begin(plan, until)
         announcer.reset(plan, observation, place)
         predict, step, clock = match.predictor.predict, seat.step, perf_counter
         add_prediction, add_step, add_round = self._predictions, self._steps, self._rounds

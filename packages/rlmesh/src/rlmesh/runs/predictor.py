@@ -2,13 +2,20 @@
 
 import threading
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import TypeVar
 
+from rlcore import CallTimeout
+
 from rlmesh.models.policy import Policy, PolicyEpisode
-from rlmesh.runs.helper_thread import HelperThread
+from rlmesh.runs.helper_thread import HelperThread, Until
 from rlmesh.runs.seat import Seat
 
 T = TypeVar("T")
+E = TypeVar("E")
+
+BACK_SECONDS = 5.0
+"""How long a prediction may go on after the time of its episode, before the model is given up."""
 
 
 class Predictor:
@@ -18,25 +25,31 @@ class Predictor:
         policy: the policy, which is used by one of them at a time.
         seconds: how long a prediction may take; it is then made on a thread of its own.
         shared: whether there are several players.
+        bounded: whether episodes or the run have a time; predictions are then made there as well.
 
     Attributes:
         predict: the action for an observation, in an episode.
         predict_batch: the actions of several lanes, likewise.
     """
 
-    def __init__(self, policy: Policy, *, seconds: float | None, shared: bool) -> None:
+    def __init__(
+        self, policy: Policy, *, seconds: float | None, shared: bool, bounded: bool = False
+    ) -> None:
         self.policy = policy
         self._seconds = seconds
+        self._untils: dict[str, Until] = {}
+        # What a served model is asked can be given up; a call in this process cannot.
+        self._interrupt: Callable[[], object] | None = getattr(policy, "interrupt", None)
         self._lock = threading.RLock()
         self._helper: HelperThread | None = None
         self.predict: Callable[[object, PolicyEpisode], object] = policy.predict
         self.predict_batch: Callable[[object, Sequence[PolicyEpisode]], object] = (
             policy.predict_batch
         )
-        if seconds is not None:
+        if seconds is not None or bounded:
             self._helper = HelperThread(f"the model {policy.name!r}")
-            self.predict = self._within(self.predict, seconds)
-            self.predict_batch = self._within(self.predict_batch, seconds)
+            self.predict = self._within(self.predict, lambda episode: self._until((episode,)))
+            self.predict_batch = self._within(self.predict_batch, self._until)
         if shared:
             self.predict = self._in_turn(self.predict)
             self.predict_batch = self._in_turn(self.predict_batch)
@@ -60,14 +73,19 @@ class Predictor:
                 action_space=seat.action_space,
             )
 
-    def begin(self, episode_id: str, seed: int) -> PolicyEpisode:
-        """Open an episode."""
+    def begin(self, episode_id: str, seed: int, until: Until) -> PolicyEpisode:
+        """Open an episode, in which no prediction may go on after a moment."""
         with self._lock:
-            return self.policy.begin(episode_id, seed)
+            episode = self.policy.begin(episode_id, seed)
+        self._untils[episode.episode_id] = until
+        return episode
 
     def end(self, episode: PolicyEpisode | None) -> None:
         """Close an episode; where a prediction never came back, nobody is there to be told."""
-        if episode is not None and not self.is_stuck:
+        if episode is None:
+            return
+        self._untils.pop(episode.episode_id, None)
+        if not self.is_stuck:
             with self._lock:
                 self.policy.end(episode)
 
@@ -85,11 +103,38 @@ class Predictor:
 
         return call
 
-    def _within(self, function: Callable[..., T], seconds: float) -> Callable[..., T]:
-        helper = self._helper
+    def _until(self, episodes: Sequence[PolicyEpisode]) -> Until:
+        """The moment when the last of these has to end: all of them share what they wait for."""
+        return max((self._untils[episode.episode_id] for episode in episodes), key=_moment)
+
+    def _within(
+        self, function: Callable[[object, E], T], until_of: Callable[[E], Until]
+    ) -> Callable[[object, E], T]:
+        helper, each = self._helper, self._seconds
         assert helper is not None
 
-        def call(observation: object, episode: object) -> T:
-            return helper.call(function, observation, episode, seconds=seconds, layer="model")
+        def call(observation: object, episode: E) -> T:
+            until = until_of(episode)
+            limit = until if each is None else until.sooner(monotonic() + each, "model")
+            seconds = limit.seconds if each is None or limit is until else each
+            if seconds <= 0:
+                name = function.__name__
+                raise CallTimeout(f"no time is left for {name}", operation=name, layer=limit.layer)
+            try:
+                return helper.call(
+                    function, observation, episode, seconds=seconds, layer=limit.layer
+                )
+            except CallTimeout:
+                if helper.is_stuck and self._interrupt is not None:
+                    self._interrupt()
+                    helper.comes_back(BACK_SECONDS)
+                elif limit.layer == "episode":
+                    # The model need not hang: its episode ended while it was predicting.
+                    helper.comes_back(BACK_SECONDS)
+                raise
 
         return call
+
+
+def _moment(until: Until) -> float:
+    return until.at

@@ -79,11 +79,15 @@ def run(
             The episode then ends without a score (`timeout`), and what hangs is left and made
             or dialled anew, or ends the run where it was given as an object. Calls in this process
             are made on a thread of their own then, which costs some 30 us a step.
-        episode_timeout_seconds: likewise for all calls of an episode together.
-        run_timeout_seconds: how long the run may take: its result so far is returned, `stopped`
-            says why, and episodes that were being played are `cancelled`.
-        predict_timeout_seconds: how long a prediction may take. A model that takes longer ends
-            the run: its thread cannot be used any more.
+        episode_timeout_seconds: likewise for all calls of an episode together, and its predictions,
+            which are then made on another thread too. A model that still predicts five seconds
+            later ends the run.
+        run_timeout_seconds: how long the run may take, calls and predictions included: its result
+            so far is returned, `stopped` says why, and episodes that were being played are
+            `cancelled`.
+        predict_timeout_seconds: how long a prediction may take. A model of this process that takes
+            longer ends the run: its thread cannot be used any more. A served one costs its episode
+            the score (`timeout`), and the next episode asks it again.
         success: decides whether an episode succeeded: a function of its result, or a key of its
             last info; by default the last info says so in `is_success`, `success` or
             `task_success`.
