@@ -573,6 +573,37 @@ def test_a_forked_child_that_exits_leaves_the_recording_to_its_parent(tmp_path: 
     assert load(tmp_path / "b").workloads[0].episodes[0].trajectory is not None
 
 
+LEAVES_A_CHILD = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from cart import make
+from rlmesh.models.sentinels import RANDOM_SAMPLE
+from rlmesh.recorder import Recorder
+from rlmesh.runs.run import run
+
+ours, theirs = os.pipe()
+recorder = Recorder(staging=sys.argv[1] + "/s")
+run(RANDOM_SAMPLE, make(), seeds=[1], hooks=recorder.capture(model="m", env="e"), progress=False)
+recorder.workloads
+if os.fork() == 0:
+    os.close(theirs)
+    os.read(ours, 1)  # until the parent has ended
+    os._exit(0)
+recorder.close()
+with Recorder.recover(sys.argv[1] + "/s") as again:
+    again.export(sys.argv[1] + "/b")
+"""
+
+
+def test_a_child_that_lives_on_does_not_hold_what_its_parent_recorded(tmp_path: Path) -> None:
+    (tmp_path / "cart.py").write_text(CART)
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LEAVES_A_CHILD, tmp_path], check=True, timeout=50
+    )
+
+    assert load(tmp_path / "b").workloads[0].episodes[0].seed == 1
+
+
 def test_a_relative_staging_folder_stays_where_it_was(
     play: Played, walk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,7 @@ class Staging:
         if journal is not None:
             # What could not be written then cannot be now, and nobody asks for it any more.
             with contextlib.suppress(OSError):
+                _unlock(journal)
                 journal.close()
 
     def remove(self) -> None:
@@ -159,6 +160,15 @@ def _lock(journal: IO[bytes], folder: Path) -> None:
             f"a process is still recording into {str(folder)!r}",
             hint="Let it end, or end it.",
         ) from error
+
+
+def _unlock(journal: IO[bytes]) -> None:
+    try:
+        import fcntl
+    except ImportError:
+        return
+    # Closing is not enough where a forked child has the file as well.
+    fcntl.flock(journal, fcntl.LOCK_UN)
 
 
 def _whole_lines(content: bytes) -> tuple[list[Json], int]:
