@@ -1,3 +1,4 @@
+import contextlib
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -6,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
+from gymnasium.vector import SyncVectorEnv
 from rlcore import (
     CallTimeout,
     EnvironmentException,
@@ -168,6 +170,39 @@ def test_what_the_model_raises_keeps_its_type_and_brings_the_result_along(corrid
 
     assert outcomes(caught.value.__dict__["partial"]) == ["completed", "cancelled"]
     assert caught.value.__notes__[0].endswith("was predicting for float32[1]")
+
+
+@pytest.mark.parametrize("lanes", [False, True])
+@pytest.mark.parametrize("end", ["model", "ctrl-c", "rule"])
+def test_a_model_is_told_of_the_end_of_every_episode_it_was_asked_in(
+    corridor: Any, lanes: bool, end: str
+) -> None:
+    begun: set[str] = set()
+    over: list[str] = []
+
+    class Noted(Model):
+        def predict(self, observation: Any, context: Any) -> int:
+            begun.add(context["episode_id"])
+            if end == "model" and context["episode_seed"] == 1:
+                raise LookupError("no plan")
+            return 1
+
+        def on_episode_end(self, episode_id: str) -> None:
+            over.append(episode_id)
+
+    def on_step(seed: int | None, step: int) -> None:
+        if end == "ctrl-c" and (seed, step) == (1, 2):
+            raise KeyboardInterrupt
+
+    def lane(length: int = 3) -> Any:
+        return corridor(length, on_step=on_step)
+
+    env = SyncVectorEnv([lane, lambda: lane(5)]) if lanes else lane()
+    with contextlib.suppress(LookupError, KeyboardInterrupt):
+        run(Noted(), env, episodes=4, stop_when=lambda result: end == "rule")
+
+    assert begun
+    assert sorted(over) == sorted(begun)
 
 
 def test_what_a_hook_raises_ends_the_run_and_on_run_end_is_told(corridor: Any) -> None:

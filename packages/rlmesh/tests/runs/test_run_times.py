@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from queue import SimpleQueue
 from typing import Any
 
 import pytest
@@ -41,9 +42,12 @@ def test_a_step_that_hangs_is_a_timeout_and_the_environment_is_made_anew(
     corridor: Any, released: threading.Event
 ) -> None:
     made: list[Any] = []
+    closed: SimpleQueue[int] = SimpleQueue()
 
     def factory() -> Any:
-        made.append(corridor(on_step=hanging(released, seed=1)))
+        number = len(made)
+        on_step = hanging(released, seed=1)
+        made.append(corridor(on_step=on_step, on_close=lambda: closed.put(number)))
         return made[-1]
 
     result = rlmesh.run(RIGHT, factory, episodes=3, step_timeout_seconds=0.3)
@@ -51,6 +55,9 @@ def test_a_step_that_hangs_is_a_timeout_and_the_environment_is_made_anew(
     assert outcomes(result) == ["completed", "timeout", "completed"]
     assert "did not return within 0.3 s" in (result.episodes[1].error or "")
     assert [env.closed for env in made] == [0, 1]  # nobody calls what hangs
+    assert closed.get(timeout=10) == 1
+    released.set()
+    assert closed.get(timeout=10) == 0  # it is closed when its call is over
 
 
 def test_an_object_that_hangs_ends_the_run_with_its_partial_result(

@@ -70,8 +70,10 @@ class HelperThread:
             self.is_stuck = False
         return True
 
-    def end(self) -> None:
-        """Let the thread end, now or when its call returns."""
+    def end(self, last: _Call | None = None) -> None:
+        """Let the thread end, now or when its call returns, after a last call that none awaits."""
+        if last is not None:
+            self._calls.put(last)
         self._calls.put(None)
 
     def _work(self) -> None:

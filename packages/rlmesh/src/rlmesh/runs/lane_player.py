@@ -116,10 +116,14 @@ class LanePlayer:
                     self._round()
                 except EpisodeFailed as failure:
                     self._fail(failure)
-        except Halted:
+        except Halted as error:
+            self._match.predictor.end_after(error, self.playing)
             return
         except CallTimeout as error:
             self._match.hung(self.playing, error)
+            raise
+        except BaseException as error:
+            self._match.predictor.end_after(error, self.playing)
             raise
 
     def _fill(self) -> bool:

@@ -78,6 +78,9 @@ class Player:
         except CallTimeout as error:
             match.hung(self.playing, error)
             raise
+        except BaseException as error:
+            match.predictor.end_after(error, [episode])
+            raise
         known, episode.known = episode.known, None
         match.predictor.end(known)
         if failure is None:

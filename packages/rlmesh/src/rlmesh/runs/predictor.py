@@ -1,13 +1,14 @@
 """The policy of a run as its players share it: one at a time, and within a time."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 from typing import TypeVar
 
 from rlcore import CallTimeout
 
 from rlmesh.models.policy import Policy, PolicyEpisode
+from rlmesh.runs.episode import Episode
 from rlmesh.runs.helper_thread import HelperThread, Until
 from rlmesh.runs.seat import Seat
 
@@ -88,6 +89,16 @@ class Predictor:
         if not self.is_stuck:
             with self._lock:
                 self.policy.end(episode)
+
+    def end_after(self, error: BaseException, episodes: Iterable[Episode]) -> None:
+        """Close episodes that something ended in the middle, which learns what fails besides."""
+        for episode in episodes:
+            known, episode.known = episode.known, None
+            try:
+                self.end(known)
+            except Exception as second:
+                what = f"{type(second).__name__}: {second}"
+                error.add_note(f"Ending episode {episode.plan.index} failed as well: {what}")
 
     def close(self) -> None:
         """Let the thread of predictions end."""

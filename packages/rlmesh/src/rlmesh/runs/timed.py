@@ -5,10 +5,13 @@ from contextlib import AbstractContextManager
 from time import monotonic
 from typing import Any, cast
 
-from rlcore import CallTimeout
+from rlcore import CallTimeout, RLMeshException
+from rlcore.log import logger
 
 from rlmesh.runs.driven import Described
 from rlmesh.runs.helper_thread import HelperThread, Until
+
+log = logger("rlmesh", "runs")
 
 BACK_SECONDS = 1.0
 """How long a call may be late before what it calls is given up."""
@@ -37,8 +40,8 @@ class Timed:
         self._limited = (
             cast("Callable[[float], AbstractContextManager[None]]", own) if callable(own) else None
         )
-        name = "the environment" if env.identity is None else repr(env.identity.name)
-        self._helper = HelperThread(name)
+        self._name = "the environment" if env.identity is None else repr(env.identity.name)
+        self._helper = HelperThread(self._name)
         self.reset = self._bounded(cast("Any", env).reset)  # Any: one environment or many lanes
         self.step = self._bounded(cast("Any", env).step)
 
@@ -52,7 +55,7 @@ class Timed:
         return self._helper.comes_back(BACK_SECONDS)
 
     def close(self, close: Callable[[], None]) -> None:
-        """Close the environment on the thread that it lives on; leave it where it is stuck.
+        """Close the environment on the thread that it lives on; where it is stuck, when it is not.
 
         Args:
             close: what closes it.
@@ -61,7 +64,7 @@ class Timed:
             CallTimeout: it does not close in time.
         """
         if self.is_stuck:
-            self._helper.end()
+            self._helper.end(lambda: self._close_late(close))
         elif self._limited is not None:
             close()
         else:
@@ -69,6 +72,12 @@ class Timed:
                 self._helper.call(close, seconds=CLOSE_SECONDS, layer="shutdown")
             finally:
                 self._helper.end()
+
+    def _close_late(self, close: Callable[[], None]) -> None:
+        try:
+            close()
+        except RLMeshException as error:
+            log.warning("%s came back late and did not close: %s", self._name, error)
 
     def leave(self) -> None:
         """Let go of the environment as it is."""
