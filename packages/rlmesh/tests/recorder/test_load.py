@@ -89,6 +89,27 @@ def test_a_bundle_of_the_published_recorder_is_read_without_its_manifest(bundle:
     assert [one.trajectory for one in found.workloads[0].episodes] == [None, None]
 
 
+def test_merged_files_of_other_recorders_keep_apart(bundle: Path, tmp_path: Path) -> None:
+    paths = ("film.mp4", "media/a/x.mp4", "media/b/x.mp4", "media/y.mp4", "media/a/a/x.mp4")
+    for path in paths:
+        (bundle / path).parent.mkdir(parents=True, exist_ok=True)
+        (bundle / path).write_text(path)
+    media = [{"camera": "c", "kind": "video", "format": "mp4", "path": path} for path in paths]
+    for name in ("manifest.json", "details.json"):
+        (bundle / name).unlink()
+    edited(
+        bundle / "result.json",
+        lambda document: document["workloads"][0]["episodes"][0].update(media=media),
+    )
+
+    found = load(export(merge(bundle), tmp_path / "merged"))
+
+    merged = found.workloads[0].episodes[0].media
+    assert [one.read().decode() for one in merged] == list(paths)
+    assert all(one.path.startswith("media/w000-walker/") for one in merged)
+    assert len({one.path for one in merged}) == len(paths)
+
+
 @pytest.mark.parametrize("name", ["result.json", "details.json", "steps.npz"])
 @pytest.mark.parametrize("kind", ["folder", "zip"])
 def test_a_file_that_was_changed_is_noticed(

@@ -112,8 +112,9 @@ def test_a_bundle_can_hold_its_own_report(play: Played, walk: Any, tmp_path: Pat
         path = recorder.export(tmp_path / "b", report=True)
 
     assert load(path).verified
-    (link,) = re.findall(r'<video[^>]* src="([^"]+)"', (path / "report.html").read_text())
-    assert (path / link).exists()
+    page = (path / "report.html").read_text()
+    assert re.findall(r'<video[^>]* src="([^"]+)"', page) == ["media/w000-m/e/ep00000/render.mp4"]
+    assert "files verified" in page
 
 
 @pytest.mark.parametrize(
@@ -155,6 +156,15 @@ def test_the_command_writes_the_report_of_one_bundle_or_several(
     assert "two on e" in target.read_text()
     assert main(["report", str(tmp_path / "none")]) == 1
     assert main(["report", both[0], "--output", str(tmp_path / "no" / "x.html")]) == 1
+
+
+def test_a_report_has_the_whole_name_of_its_bundle(
+    bundle: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = bundle.rename(bundle.with_name("run.v1"))
+
+    assert main(["report", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path.with_name('run.v1.html')}\n"
 
 
 def test_a_report_is_not_written_over_its_bundle(

@@ -19,7 +19,9 @@ def add_report(add: AddParser) -> None:
         description="Write one HTML file with coverage, intervals, plots, episodes and videos.",
     )
     parser.add_argument("bundle", type=Path, nargs="+", help="folders or zip files; several merge")
-    parser.add_argument("--output", type=Path, help="the file (BUNDLE.html, beside the bundle)")
+    parser.add_argument(
+        "--output", type=Path, help="the file (BUNDLE.html, or for BUNDLE.zip also that, beside it)"
+    )
     parser.add_argument("--title", help="the headline")
     parser.add_argument(
         "--embed", type=_megabytes, default=32.0, help="megabytes of videos to put into it (32)"
@@ -35,7 +37,7 @@ def report_command(options: argparse.Namespace) -> int:
     from rlmesh.recorder import load, merge, write_report
 
     first: Path = options.bundle[0]
-    target: Path = options.output or first.resolve().with_name(f"{first.resolve().stem}.html")
+    target: Path = options.output or _beside(first.resolve())
     check_writable(target)
     if target.resolve() in [path.resolve() for path in options.bundle]:
         raise ConfigurationError(f"--output {str(target)!r} is the bundle itself")
@@ -45,6 +47,12 @@ def report_command(options: argparse.Namespace) -> int:
         written = write_report(bundle, target, embed=embed, title=options.title)
     print(printable(str(written)))
     return 0
+
+
+def _beside(bundle: Path) -> Path:
+    # Only what says that it is a zip: `run.v1` is a whole name.
+    name = bundle.stem if bundle.suffix.lower() == ".zip" else bundle.name
+    return bundle.with_name(f"{name}.html")
 
 
 def _megabytes(text: str) -> float:

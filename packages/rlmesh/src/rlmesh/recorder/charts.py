@@ -11,14 +11,20 @@ from rlmesh.recorder.records import EpisodeRecord
 from rlmesh.runs.statistics import Interval
 
 MOST_POINTS: Final = 2000
+_FAR: Final = 1e300
+"""Numbers beyond this are drawn there: their differences would not be finite."""
+
 _WIDTH, _HEIGHT = 720, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 8, 10, 26
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
     """Return round numbers that cover a range, about `count` of them."""
-    if not high > low:
-        high, low = high + 0.5, low - 0.5
+    low, high = max(low, -_FAR), min(high, _FAR)
+    least = max(abs(low), abs(high)) * 1e-9
+    if not high - low > max(least, 1e-300):  # there are no numbers between them to write
+        room = max(0.5, least)
+        high, low = high + room, low - room
     rough = (high - low) / max(1, count - 1)
     size = 10.0 ** math.floor(math.log10(rough))
     step = next(size * times for times in (1, 2, 2.5, 5, 10) if size * times >= rough)
@@ -97,7 +103,7 @@ def interval_bar(
 
 def _mark(episode: EpisodeRecord, x: float, y: float, floor: float) -> str:
     kind = episode.outcome.value
-    told = f"episode {episode.index}: {kind}"
+    told = escape(f"episode {episode.index}: {kind}")
     if episode.outcome.scored:
         title = f"<title>{told}, return {episode.reward:g}</title>"
         return f'<circle class="point {kind}" cx="{x:.1f}" cy="{y:.1f}" r="3">{title}</circle>'

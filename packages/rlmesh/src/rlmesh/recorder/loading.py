@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from rlcore import BundleError, Error
 
 from rlmesh.recorder.files import LARGEST_TEXT, Files, files_of, inside
+from rlmesh.recorder.manifest import MANIFEST
 from rlmesh.recorder.manifest import verify as verified
 from rlmesh.recorder.records import SCHEMA, ResultSet, WorkloadRecord
+from rlmesh.recorder.rows import Row
 
 RESULT: Final = "result.json"
 DETAILS: Final = "details.json"
@@ -45,37 +46,38 @@ def _loaded(files: Files, *, verify: bool) -> ResultSet:
         raise BundleError(f"there is no {RESULT!r}, so this is no bundle", path=RESULT)
     sound = verified(files) if verify else False
     document = _document(files, RESULT)
-    if document.get("schema") != SCHEMA:
+    if document.data.get("schema") != SCHEMA:
         raise BundleError(
-            f"{RESULT!r} is of schema {document.get('schema')!r}",
+            f"{RESULT!r} is of schema {document.data.get('schema')!r:.80}",
             path=RESULT,
             hint=f"This version reads {SCHEMA!r}.",
         )
     more = _document(files, DETAILS) if DETAILS in names else None
-    if more is not None and more.get("schema") != DETAILS_SCHEMA:
-        raise BundleError(f"{DETAILS!r} is of schema {more.get('schema')!r}", path=DETAILS)
+    if more is not None and more.data.get("schema") != DETAILS_SCHEMA:
+        schema = more.data.get("schema")
+        raise BundleError(f"{DETAILS!r} is of schema {schema!r:.80}", path=DETAILS)
     try:
-        rows: list[Mapping[str, Any]] = document["workloads"]  # Any: JSON, as below
-        details: list[Mapping[str, Any] | None] = (
-            [None] * len(rows) if more is None else more["workloads"]
-        )
+        rows = list(document.rows("workloads"))
+        details = [None] * len(rows) if more is None else list(more.rows("workloads"))
+        if len(details) != len(rows):
+            raise BundleError(f"there are {len(rows)} workloads, and details of {len(details)}")
         found = ResultSet(
-            result_set_id=str(document["resultSetId"]),
+            result_set_id=document.text("resultSetId"),
             workloads=[
                 WorkloadRecord.from_dict(row, its, files)
                 for row, its in zip(rows, details, strict=True)
             ],
-            recorded_at=document.get("recordedAt"),
+            recorded_at=document.maybe_text("recordedAt"),
             verified=sound,
             files=files,
         )
-    except (LookupError, TypeError, ValueError, AttributeError, Error) as error:
-        raise BundleError(f"{RESULT!r} is no result of a run: {error!r}", path=RESULT) from error
+    except Error as error:
+        raise BundleError(f"{RESULT!r} is no result of a run: {error}", path=RESULT) from error
     _require_files(found, names)
     return found
 
 
-def _document(files: Files, path: str) -> dict[str, Any]:  # Any: JSON
+def _document(files: Files, path: str) -> Row:
     try:
         document: object = json.loads(files.read(path, LARGEST_TEXT))
     except (ValueError, RecursionError) as error:
@@ -84,7 +86,7 @@ def _document(files: Files, path: str) -> dict[str, Any]:  # Any: JSON
         raise BundleError(f"{path!r} is no JSON: {error}", path=path) from error
     if not isinstance(document, dict):
         raise BundleError(f"{path!r} is no JSON object", path=path)
-    return cast("dict[str, Any]", document)
+    return Row(cast("object", document), repr(path))
 
 
 def _require_files(found: ResultSet, names: frozenset[str]) -> None:
@@ -93,6 +95,10 @@ def _require_files(found: ResultSet, names: frozenset[str]) -> None:
             paths = [media.path for media in episode.media]
             if episode.trajectory is not None:
                 paths.append(episode.trajectory.path)
+                if episode.trajectory.parquet is not None:
+                    paths.append(episode.trajectory.parquet)
             for path in paths:
-                if inside(path) not in names:
+                if inside(path) in (RESULT, DETAILS, MANIFEST):
+                    raise BundleError(f"{path!r} is no file of an episode", path=path)
+                if path not in names:
                     raise BundleError(f"{path!r} is missing from the bundle", path=path)

@@ -103,7 +103,16 @@ class _Joined:
 
     def _place(self, path: str, files: Files, number: int, model: str) -> str:
         kind, _, rest = inside(path).partition("/")
-        _, _, rest = rest.partition("/")
-        moved = f"{kind}/w{number:03d}-{safe_name(model)}/{rest}"
+        workload, _, within = rest.partition("/")
+        if not rest:  # a file of another recorder, beside the documents
+            kind, within = "media", kind
+        home = f"{kind}/w{number:03d}-{safe_name(model)}"
+        moved = f"{home}/{within or workload}"
+        if self._homes.get(moved, (files, path)) != (files, path):  # two folders become one
+            moved = f"{home}/{workload}/{within}"
+        at = 2
+        while self._homes.get(moved, (files, path)) != (files, path):
+            moved = f"{home}/{at}/{within or workload}"
+            at += 1
         self._homes[moved] = (files, path)
         return moved

@@ -313,6 +313,7 @@ class Recorder:
         return ResultSet(
             result_set_id=self.result_set_id,
             workloads=[_reading(workload, files) for workload in self._recording.workloads],
+            verified=True,
             files=files,
         )
 

@@ -3,121 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self, cast
 
 from rlcore import BundleError
 
 from rlmesh.recorder.files import Files
-from rlmesh.recorder.trajectory import Trajectory
-from rlmesh.runs.outcomes import Outcome
+from rlmesh.recorder.refs import MediaRef as MediaRef
+from rlmesh.recorder.refs import TrajectoryRef as TrajectoryRef
+from rlmesh.recorder.rows import LARGEST_NUMBER, Row
+from rlmesh.runs.outcomes import Outcome, scored_outcome
 from rlmesh.runs.results import EpisodeResult, RunResult
 
 SCHEMA: Final = "rlmesh.result.v1"
 
 Json = dict[str, Any]  # Any: JSON
-
-
-@dataclass(frozen=True, slots=True)
-class MediaRef:
-    """A video of an episode; `path` is relative to the bundle, with forward slashes."""
-
-    camera: str
-    kind: str
-    path: str
-    format: str
-    frame_count: int | None = None
-    width: int | None = None
-    height: int | None = None
-    fps: float | None = None
-    files: Files | None = field(default=None, compare=False, repr=False)
-
-    def to_dict(self) -> Json:
-        """Return the row that `result.json` has for it."""
-        row: Json = {
-            "camera": self.camera,
-            "kind": self.kind,
-            "path": self.path,
-            "format": self.format,
-        }
-        known = {
-            "frameCount": self.frame_count,
-            "width": self.width,
-            "height": self.height,
-            "fps": self.fps,
-        }
-        return row | {key: value for key, value in known.items() if value is not None}
-
-    @classmethod
-    def from_dict(cls, row: Mapping[str, Any], files: Files | None = None) -> Self:  # Any: JSON
-        """Return the media of a row of `result.json`; `files` is where it is read from."""
-        return cls(
-            camera=str(row["camera"]),
-            kind=str(row["kind"]),
-            path=str(row["path"]),
-            format=str(row["format"]),
-            frame_count=row.get("frameCount"),
-            width=row.get("width"),
-            height=row.get("height"),
-            fps=row.get("fps"),
-            files=files,
-        )
-
-    def read(self) -> bytes:
-        """Return the file's content.
-
-        Raises:
-            BundleError: it is not there, or the record was not loaded from a bundle.
-        """
-        return _files(self.files, self.path).read(self.path)
-
-
-@dataclass(frozen=True, slots=True)
-class TrajectoryRef:
-    """The steps of an episode; read with `load`.
-
-    Attributes:
-        path: of the npz file, relative to the bundle.
-        steps: how many there are.
-        parquet: path of the same steps as Parquet, where they were asked for.
-        observations: whether the observations themselves were kept.
-    """
-
-    path: str
-    steps: int
-    parquet: str | None = None
-    observations: bool = False
-    files: Files | None = field(default=None, compare=False, repr=False)
-
-    def to_dict(self) -> Json:
-        """Return the row that `details.json` has for it."""
-        return {
-            "path": self.path,
-            "format": "npz",
-            "steps": self.steps,
-            "parquet": self.parquet,
-            "observations": self.observations,
-        }
-
-    @classmethod
-    def from_dict(cls, row: Mapping[str, Any], files: Files | None = None) -> Self:  # Any: JSON
-        """Return what a row of `details.json` says."""
-        return cls(
-            path=str(row["path"]),
-            steps=int(row["steps"]),
-            parquet=row["parquet"],
-            observations=bool(row["observations"]),
-            files=files,
-        )
-
-    def load(self) -> Trajectory:
-        """Open the trajectory; close it after use.
-
-        Raises:
-            BundleError: it is missing or damaged, or the record was not loaded from a bundle.
-        """
-        return Trajectory(_files(self.files, self.path).open(self.path), self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +66,14 @@ class EpisodeRecord:
         An episode without a finite score is not counted in metrics, whatever is asked for.
         """
         reward = result.reward
-        counted = result.outcome.scored and reward is not None and math.isfinite(reward)
+        # NaN is no number that is not above the largest one either.
+        usable = reward is not None and abs(reward) <= LARGEST_NUMBER
+        counted = result.outcome.scored and usable
         return cls(
             index=result.index if index is None else index,
             seed=result.seed,
             steps=result.steps,
-            reward=float(reward) if reward is not None and math.isfinite(reward) else 0.0,
+            reward=float(reward) if reward is not None and usable else 0.0,
             terminated=result.terminated,
             truncated=result.truncated,
             success=result.success,
@@ -221,35 +124,43 @@ class EpisodeRecord:
     @classmethod
     def from_dict(
         cls,
-        row: Mapping[str, Any],  # Any: JSON, as below
-        details: Mapping[str, Any] | None = None,
+        data: Row | Mapping[str, Any],  # Any: JSON, as below
+        more: Row | Mapping[str, Any] | None = None,
         files: Files | None = None,
     ) -> Self:
-        """Return the episode of a row of `result.json`, and of `details.json` if there is one."""
-        success, truncated = row["success"], bool(row["truncated"])
-        derived: Json = {"outcome": _derived(success, truncated=truncated)}
-        more = derived if details is None else dict(details)
-        trajectory = more.get("trajectory")
+        """Return the episode of a row of `result.json`, and of `details.json` if there is one.
+
+        Raises:
+            BundleError: a value is missing, or is of another type.
+        """
+        row = Row.of(data, "an episode")
+        details = None if more is None else Row.of(more, "an episode's details")
+        beside = Row({}, "") if details is None else details
+        success, truncated = row.maybe_flag("success"), row.flag("truncated")
+        outcome = scored_outcome(success=success, truncated=truncated)
+        trajectory = beside.data.get("trajectory")
         return cls(
-            index=int(row["index"]),
-            seed=row["seed"],
-            steps=int(row["steps"]),
-            reward=float(row["reward"]),
-            terminated=bool(row["terminated"]),
+            index=row.count("index"),
+            seed=row.maybe_integer("seed"),
+            steps=row.count("steps"),
+            reward=row.number("reward"),
+            terminated=row.flag("terminated"),
             truncated=truncated,
             success=success,
-            duration_s=float(row["durationS"]),
-            included_in_metrics=bool(row["includedInMetrics"]),
-            media=tuple(MediaRef.from_dict(one, files) for one in row.get("media", ())),
-            outcome=Outcome(more["outcome"]),
-            error=more.get("error"),
-            trial=more.get("trial"),
-            predict_ms=more.get("predictMs"),
-            step_ms=more.get("stepMs"),
-            task=more.get("task"),
-            attempts=int(more.get("attempts", 1)),
-            lane=more.get("lane"),
-            trajectory=None if trajectory is None else TrajectoryRef.from_dict(trajectory, files),
+            duration_s=row.number("durationS"),
+            included_in_metrics=row.flag("includedInMetrics"),
+            media=tuple(MediaRef.from_row(one, files) for one in row.maybe_rows("media")),
+            outcome=outcome if details is None else _outcome(details.text("outcome")),
+            error=beside.maybe_text("error"),
+            trial=beside.maybe_integer("trial"),
+            predict_ms=beside.maybe_number("predictMs"),
+            step_ms=beside.maybe_number("stepMs"),
+            task=beside.maybe_text("task"),
+            attempts=beside.maybe_integer("attempts") or 1,
+            lane=beside.maybe_integer("lane"),
+            trajectory=None
+            if trajectory is None
+            else TrajectoryRef.from_row(Row(trajectory, "a trajectory"), files),
         )
 
     def to_result(self) -> EpisodeResult:
@@ -336,25 +247,38 @@ class WorkloadRecord:
     @classmethod
     def from_dict(
         cls,
-        row: Mapping[str, Any],  # Any: JSON, as below
-        details: Mapping[str, Any] | None = None,
+        data: Row | Mapping[str, Any],  # Any: JSON, as below
+        more: Row | Mapping[str, Any] | None = None,
         files: Files | None = None,
     ) -> Self:
-        """Return the workload of a row of `result.json` and, where there is one, `details.json`."""
-        episodes: list[Mapping[str, Any]] = row["episodes"]
-        more: Iterable[Mapping[str, Any] | None] = (
-            [None] * len(episodes) if details is None else details["episodes"]
-        )
+        """Return the workload of a row of `result.json` and, where there is one, `details.json`.
+
+        Raises:
+            BundleError: a value is missing, or is of another type.
+        """
+        row = Row.of(data, "a workload")
+        details = None if more is None else Row.of(more, "a workload's details")
+        episodes = list(row.rows("episodes"))
+        theirs = [None] * len(episodes) if details is None else list(details.rows("episodes"))
+        if len(theirs) != len(episodes):
+            raise BundleError(f"there are {len(episodes)} episodes, and details of {len(theirs)}")
+        own = {} if details is None else dict(details.data)
+        own.pop("episodes", None)
+        if details is not None:
+            for name in ("contract", "replay"):
+                details.mapping(name)
+            if run := details.mapping("run"):
+                RunResult.from_dict({**run, "episodes": []})  # or it raises
         return cls(
-            model=str(row["model"]),
-            env=str(row["env"]),
-            task=str(row["task"]),
-            config=dict(row["config"]),
+            model=row.text("model"),
+            env=row.text("env"),
+            task=row.text("task"),
+            config=dict(row.mapping("config")),
             episodes=[
                 EpisodeRecord.from_dict(episode, its, files)
-                for episode, its in zip(episodes, more, strict=True)
+                for episode, its in zip(episodes, theirs, strict=True)
             ],
-            details={key: value for key, value in (details or {}).items() if key != "episodes"},
+            details=own,
         )
 
     def to_result(self) -> RunResult:
@@ -377,8 +301,8 @@ class ResultSet:
         result_set_id: its id.
         workloads: in the order in which they were recorded.
         recorded_at: when it was exported, as ISO 8601; None before.
-        verified: whether every file was found to have the digest that the bundle's manifest says.
-            Bundles of other recorders have no manifest.
+        verified: whether every file was found to have the digest that the bundle's manifest says,
+            or was recorded by this process. Bundles of other recorders have no manifest.
         files: where media and trajectories are read from.
     """
 
@@ -417,17 +341,8 @@ class ResultSet:
             self.files.close()
 
 
-def _derived(success: bool | None, *, truncated: bool) -> Outcome:
-    from rlmesh.runs.outcomes import scored_outcome
-
-    return scored_outcome(success=success, truncated=truncated)
-
-
-def _files(files: Files | None, path: str) -> Files:
-    if files is None:
-        raise BundleError(
-            f"{path!r} cannot be read from a record that was made in memory",
-            path=path,
-            hint="Export the recorder, then use rlmesh.recorder.load.",
-        )
-    return files
+def _outcome(name: str) -> Outcome:
+    try:
+        return Outcome(name)
+    except ValueError as error:
+        raise BundleError(f"an episode ended with {name!r:.80}, which is no outcome") from error

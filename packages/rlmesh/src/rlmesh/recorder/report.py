@@ -97,7 +97,8 @@ def html_report(
         episode_table(facts),
         videos(bundle, facts, embed, links),
     )
-    return _page("".join(parts), headline)
+    # A lone surrogate, as file names can have them, is in no encoding.
+    return _page("".join(parts), headline).encode(errors="replace").decode()
 
 
 def _links(found: ResultSet, page: Path) -> str | None:
@@ -114,7 +115,8 @@ def _page(body: str, title: str) -> str:
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'; "
-        "media-src data: 'self' file:; img-src data:; base-uri 'none'; form-action 'none'"
+        "media-src data: 'self' file:; img-src data:; base-uri 'none'; form-action 'none'; "
+        "frame-src 'none'; object-src 'none'; connect-src 'none'"
     )
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -73,7 +73,7 @@ def _row(one: Facts, episode: EpisodeRecord) -> str:
         _cell(episode.index),
         _cell(episode.seed),
         f'<td data-value="{kind}"><span class="badge {kind}">{kind}</span></td>',
-        f'<td class="number" data-value="{exact}">{reward}</td>',
+        f'<td class="number" data-value="{text(exact)}">{text(reward)}</td>',
         _cell(episode.steps),
         _cell(episode.duration_s, ".3g"),
         _cell(episode.predict_ms, ".3g"),
@@ -88,13 +88,13 @@ def _row(one: Facts, episode: EpisodeRecord) -> str:
 
 
 def _row_id(one: Facts, episode: EpisodeRecord) -> str:
-    return f"e{one.number}-{episode.index}"
+    return text(f"e{one.number}-{episode.index}")
 
 
 def _cell(value: float | None, form: str = "") -> str:
     if value is None:
         return '<td class="number" data-value=""></td>'
-    return f'<td class="number" data-value="{value!r}">{format(value, form)}</td>'
+    return f'<td class="number" data-value="{text(repr(value))}">{text(format(value, form))}</td>'
 
 
 def videos(found: ResultSet, facts: Sequence[Facts], embed: int, links: str | None) -> str:
@@ -104,7 +104,7 @@ def videos(found: ResultSet, facts: Sequence[Facts], embed: int, links: str | No
     for one in facts:
         for episode in one.workload.episodes:
             for media in episode.media:
-                source = None if links is None else quote(f"./{links}/{media.path}")
+                source = None if links is None else _link(links, media.path)
                 mime = _MIME.get(media.format.lower())
                 if found.files is not None and mime is not None:
                     size = found.files.size(media.path)
@@ -116,13 +116,18 @@ def videos(found: ResultSet, facts: Sequence[Facts], embed: int, links: str | No
     return f'<h2>Videos</h2><section class="videos">{"".join(cards)}</section>\n' if cards else ""
 
 
+def _link(folder: str, path: str) -> str:
+    # Quoted, so that no part of it is the scheme of an address or ends the attribute.
+    return quote(path if folder == "." else f"{folder}/{path}", errors="replace")
+
+
 def _video(
     one: Facts, episode: EpisodeRecord, media: MediaRef, source: str | None, *, plays: bool
 ) -> str:
     reward = f"return {episode.reward:.4g}" if episode.outcome.scored else "no score"
     told = (
         f'<p><span class="badge {episode.outcome.value}">{episode.outcome.value}</span> '
-        f"episode {episode.index}, seed {episode.seed}, {reward}<br>"
+        f"episode {text(episode.index)}, seed {text(episode.seed)}, {text(reward)}<br>"
         f'<span class="soft">{text(one.label)} · {text(media.camera)}</span></p>'
     )
     if source is None:

@@ -57,6 +57,6 @@ def facts_of(number: int, workload: WorkloadRecord) -> Facts:
     )
 
 
-def text(value: str) -> str:
-    """Return text as HTML shows it, whatever is in it."""
-    return escape(value, quote=True)
+def text(value: object) -> str:
+    """Return the text of anything as HTML shows it, whatever is in it."""
+    return escape(str(value), quote=True)

@@ -19,6 +19,7 @@ from rlmesh.runs.provenance import Plain, Provenance
 from rlmesh.runs.statistics import Interval, bootstrap_mean_interval, wilson_interval
 from rlmesh.runs.summary import Summary, success_counts, summary_of
 from rlmesh.runs.telemetry import TelemetryRow, format_rows
+from rlmesh.runs.typed import require_texts, require_types
 
 SCHEMA = "rlmesh.run.v1"
 
@@ -74,10 +75,13 @@ class EpisodeResult:
         try:
             values: dict[str, Any] = dict(data)  # Any: the dataclass's own names and types follow
             reward = values["reward"]
+            if reward in ("inf", "-inf"):  # as JSON has them
+                values["reward"] = float(reward)
+            require_types(cls, values, known - {"outcome"})
             values["reward"] = None if reward is None else float(reward)
             values["outcome"] = Outcome(values.get("outcome", Outcome.COMPLETED))
             return cls(**values)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ConfigurationError(f"not the record of an episode: {error}") from error
 
 
@@ -277,6 +281,11 @@ class RunResult:
         try:
             values = cast("Mapping[str, Any]", data)  # Any: JSON, checked by what is built from it
             environment = values["environment"]
+            require_types(cls, values, ("model", "model_digest", "asked", "stopped"))
+            if environment is not None:
+                require_types(EnvironmentIdentity, environment, environment)
+            versions = values["package_versions"]
+            require_texts((*versions, *versions.values(), *values["advisories"]), "a text")
             return cls(
                 episodes=tuple(EpisodeResult.from_dict(item) for item in values["episodes"]),
                 environment=None if environment is None else EnvironmentIdentity(**environment),
@@ -293,7 +302,7 @@ class RunResult:
                 telemetry=tuple(map(TelemetryRow.from_dict, values.get("telemetry", ()))),
                 advisories=tuple(values["advisories"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise ConfigurationError(f"not the record of a run: {error}") from error
 
     @classmethod

@@ -179,8 +179,12 @@ def _acceleration(sample: "Floats", statistic: "Statistic") -> float:
     else:
         left_out = np.concatenate([statistic(rows) for rows in _each_left_out(sample)])
         influence = left_out.mean() - left_out
+    size = float(np.abs(influence).max())
+    if size == 0:
+        return 0.0
+    influence = influence / size  # so that no power of it leaves the range of numbers
     squares = float((influence**2).sum())
-    return 0.0 if squares == 0 else float((influence**3).sum()) / (6 * squares**1.5)
+    return float((influence**3).sum()) / (6 * squares**1.5)
 
 
 def _each_left_out(sample: "Floats") -> "Iterator[Floats]":

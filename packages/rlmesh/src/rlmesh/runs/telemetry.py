@@ -8,6 +8,7 @@ import numpy as np
 from rlcore import ConfigurationError
 
 from rlmesh.runs.tables import aligned
+from rlmesh.runs.typed import require_types
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,13 +65,14 @@ class TelemetryRow:
             ConfigurationError: it is none.
         """
         try:
+            require_types(cls, data, (*_NAMES, *_NUMBERS, "count"))
             pairs = cast("Iterable[tuple[int, int]]", data["buckets"])
             buckets = tuple((int(bucket), int(count)) for bucket, count in pairs)
             op, component, metric, unit = (str(data[name]) for name in _NAMES)
             avg, p50, p95, p99 = (float(cast("float", data[name])) for name in _NUMBERS)
             count = int(cast("int", data["count"]))
             return cls(op, component, metric, unit, count, avg, p50, p95, p99, buckets)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ConfigurationError(f"not a row of telemetry: {error}") from error
 
 
