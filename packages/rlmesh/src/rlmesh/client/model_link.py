@@ -14,11 +14,13 @@ from rlcore import (
     UnsupportedError,
 )
 
+from rlmesh.backends.content import Content
 from rlmesh.client.dialling import Destination, dial_with
 from rlmesh.protocol.handshake import Welcome, accept, greet
 from rlmesh.protocol.model_requests import (
     MODEL_CHUNK,
     MODEL_COMPONENT,
+    MODEL_CONTENT,
     MODEL_DIGEST,
     MODEL_NAME,
 )
@@ -59,6 +61,12 @@ class Answering:
     def digest(self) -> str | None:
         """The digest of the model's content, where the server tells."""
         return self.about.get(MODEL_DIGEST)
+
+    @property
+    def content(self) -> Content | None:
+        """What the model is made of, where the server tells."""
+        digest, _, gaps = self.about.get(MODEL_CONTENT, "").partition(" ")
+        return Content(digest, (gaps,) if gaps else ()) if digest else None
 
     @property
     def native_chunk(self) -> int | None:

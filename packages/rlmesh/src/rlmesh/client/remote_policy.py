@@ -59,6 +59,7 @@ class RemotePolicy:
         self.framework: FrameworkName = framework
         self.name = link.answering.name
         self.digest = link.answering.digest
+        self.content = link.answering.content
         self.last_timing: Timing | None = None
         self._horizon = horizon
         self._lead = lead if horizon > 1 else 0

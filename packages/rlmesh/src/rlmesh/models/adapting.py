@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from rlcore import ConfigurationError
 
+from rlmesh.backends.content import Content
 from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.models.answers import Answers
 from rlmesh.models.local_policy import LocalPolicy
@@ -74,6 +75,11 @@ class AdaptedPolicy:
         self._make: Callable[[], Adapter] | None = None
         self._answers = Answers(self.name, None)
         self._adapters: dict[PolicyEpisode, Adapter] = {}
+
+    @property
+    def content(self) -> Content:
+        """What the model is made of now."""
+        return self._inner.content
 
     def bind(
         self, contract: EnvContract | None, *, num_envs: int, action_space: object = None

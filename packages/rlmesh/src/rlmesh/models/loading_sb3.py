@@ -45,6 +45,8 @@ _BY_FIELD: Final = (
     ("target_policy_noise", "stable_baselines3:TD3"),
     ("gae_lambda", "stable_baselines3:A2C"),
 )
+# What a VecNormalize turns observations into others by.
+_SCALING: Final = ("obs_rms", "clip_obs", "epsilon", "norm_obs", "norm_obs_keys")
 _BY_POLICY: Final = (
     ("sb3_contrib.common.recurrent", "sb3_contrib:RecurrentPPO"),
     ("sb3_contrib.common.maskable", "sb3_contrib:MaskablePPO"),
@@ -126,6 +128,12 @@ class Sb3Policy:
         # It stays in that mode. stable-baselines3 would walk all modules to set it at each
         # prediction, a third of the time of a small network.
         network.set_training_mode = _already_set
+
+    def beside_its_file(self) -> object:
+        """Return what shapes the actions beside what was loaded; see `Model.content`."""
+        trained: Any = getattr(self.normalize, "__self__", None)
+        scaled = {name: getattr(trained, name, None) for name in _SCALING}
+        return [self.deterministic, self.normalize is not None, scaled]
 
     def for_environment(self, contract: EnvContract) -> Sb3Policy:
         """Return the policy itself.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from rlcore import ConfigurationError
 
+from rlmesh.backends.content import Content
 from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.codec import NUMPY
 from rlmesh.codec.batch import BatchCodec, compile_batch_codec
@@ -52,6 +53,11 @@ class LocalPolicy:
         self._lanes: BatchCodec | None = None
         self._listed: Callable[[Any], Any] | None = None
         self._open: set[PolicyEpisode] = set()
+
+    @property
+    def content(self) -> Content:
+        """What the model is made of now."""
+        return self.model.content()
 
     @property
     def fuses(self) -> bool:

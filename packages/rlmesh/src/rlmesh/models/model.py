@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeGuard, Unp
 
 from rlcore import ConfigurationError
 
+from rlmesh.backends.content import Content, content_of
 from rlmesh.backends.frameworks import backend_of
 from rlmesh.models.by_hand import call_by_hand
 from rlmesh.models.context import PredictContext
@@ -35,6 +36,12 @@ Source: TypeAlias = Callable[[Any], Any] | Callable[[Any, PredictContext], Any] 
 """What a model can wrap; the functions are named so that a lambda's parameters have types."""
 
 
+# Of a model's own attributes, what follows from the others or does not shape its actions.
+_BESIDES = frozenset(
+    {"name", "_corners", "_arrays", "_wrapped", "_episode_end_hook", "_close_hook", "_policy"}
+)
+
+
 class ModelTypeError(ConfigurationError, TypeError):
     """What was given as a model, or as a part of one, cannot be one."""
 
@@ -55,7 +62,8 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
         spec: None or `NO_ADAPTER`: observations and actions are used as they are. What has an
             `adapter_for` makes adapters between the model and its environments.
         name: what results call the model; by default the name of the class or function.
-        digest: the content digest of what was loaded, kept in results.
+        digest: the content digest of what was loaded, kept in results. A journal takes two models
+            with one digest for the same; without it, it compares their code and what they hold.
         on_episode_end: called when an episode ends, with its id where it takes an argument; a
             policy's `reset` is used when this is not given.
         on_close: called once by `close`; a policy's `close` is used when this is not given.
@@ -208,6 +216,15 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
     def corners(self) -> Corners:
         """The ways to predict as runs and servers call them."""
         return self._corners or self._derive()
+
+    def content(self) -> Content:
+        """Return what the model is made of, as it is now; by its `digest` where it has one."""
+        if self.digest is not None:
+            beside = _method(self._policy, "beside_its_file")
+            known = beside() if beside is not None else None
+            return content_of([type(self).__qualname__, self.digest, known])
+        own = {name: value for name, value in vars(self).items() if name not in _BESIDES}
+        return content_of({"class": type(self), "policy": self._policy, **own})
 
     def corners_for(self, contract: EnvContract | None) -> Corners:
         """Return the ways to predict on one kind of environment, for one run of it.

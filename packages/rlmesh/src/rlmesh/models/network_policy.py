@@ -45,6 +45,10 @@ class NetworkPolicy:
         self._action: ActionOption = action
         self._deterministic = deterministic
 
+    def beside_its_file(self) -> object:
+        """Return what shapes the actions beside what was loaded; see `Model.content`."""
+        return [self._action, self._deterministic]
+
     def for_environment(self, contract: EnvContract) -> object:
         """Return the policy for an environment.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from rlmesh.backends.content import Content
 from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.models.context import EpisodeContext
 from rlmesh.models.horizon import (
@@ -58,6 +59,11 @@ class Policy(Protocol):
     @property
     def digest(self) -> str | None:
         """The content digest of what was loaded."""
+        ...
+
+    @property
+    def content(self) -> Content | None:
+        """What the model is made of now, where that can be known."""
         ...
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rlcore import ConfigurationError, Error
 
+from rlmesh.backends.content import Content
 from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.models.policy import PolicyEpisode
 from rlmesh.models.seeds import predict_seed
@@ -35,6 +36,7 @@ class RandomPolicy:
     name = "RANDOM_SAMPLE"
     digest: str | None = None
     framework: FrameworkName = "numpy"
+    content: Content | None = Content("RANDOM_SAMPLE")
 
     def __init__(self) -> None:
         self._space: Space | None = None

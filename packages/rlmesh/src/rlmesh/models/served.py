@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlcore import InvalidActionError, UnsupportedError
 
+from rlmesh.backends.content import Content
 from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.models.adapting import is_adapter_spec
 from rlmesh.models.batching import unstack
@@ -36,6 +37,7 @@ class Served:
         self._model = model
         self.name = model.name
         self.digest = model.digest
+        self.content: Content | None = model.content()
         self.framework: FrameworkName = model.backend
         self.corners: tuple[str, ...] = model.corners.given
         self.native_chunk = model.native_chunk

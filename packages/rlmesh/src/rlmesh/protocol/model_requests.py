@@ -20,6 +20,8 @@ INSTRUCTION: Final = "rlmesh.model.instruction.v1"
 # Ours, in what a server says about itself.
 MODEL_NAME: Final = "rlmesh.model.name"
 MODEL_DIGEST: Final = "rlmesh.model.digest"
+# What the model is made of: a digest, and after a space what cannot be compared.
+MODEL_CONTENT: Final = "rlmesh.model.content"
 MODEL_FRAMEWORK: Final = "rlmesh.model.framework"
 MODEL_CORNERS: Final = "rlmesh.model.corners"
 MODEL_CHUNK: Final = "rlmesh.model.native_chunk"

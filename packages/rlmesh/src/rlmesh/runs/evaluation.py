@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rlcore import RunFailed, RunInterrupted
 
+from rlmesh.backends.content import Content, content_of
 from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.models.policy import Policy
 from rlmesh.runs.announcer import Announcer
@@ -17,6 +18,7 @@ from rlmesh.runs.frames import FrameSource, frame_sources_of
 from rlmesh.runs.journal import Journal
 from rlmesh.runs.journal_header import Header
 from rlmesh.runs.lane_player import LanePlayer
+from rlmesh.runs.left import known_again, left_as
 from rlmesh.runs.match import Match
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.player import Player
@@ -118,8 +120,11 @@ class Evaluation:
         """
         with ExitStack() as opened:
             journal = self._open_journal()
-            if journal is not None:
-                opened.callback(journal.close)
+            if journal is None:
+                return self._play(journal, opened)
+            opened.callback(journal.close)
+            begun = journal.header.contents
+            opened.callback(lambda: left_as(journal.path, begun, self._contents()))
             return self._play(journal, opened)
 
     def _play(self, journal: Journal | None, opened: ExitStack) -> RunResult:
@@ -347,6 +352,18 @@ class Evaluation:
             settings=self._shaping,
         )
 
+    def _contents(self) -> dict[str, Content]:
+        grader = self._settings.grader
+        found: dict[str, Content] = {}
+        if self._policy.content is not None:
+            found["model"] = self._policy.content
+        for name, tell in self._seats[0].target.contents.items():
+            found[f"environment.{name}"] = tell()
+        for name, rule in (("success", grader.criterion), ("task", grader.task)):
+            if rule is not None:
+                found[name] = content_of(rule)
+        return found
+
     def _open_journal(self) -> Journal | None:
         path = self._settings.journal
         if path is None:
@@ -358,6 +375,7 @@ class Evaluation:
             seeds=tuple(plan.seed for plan in self._settings.planned),
             settings=self._shaping,
             package_versions=self._versions,
+            contents=known_again(path, self._contents()),
         )
         journal = Journal.open(path, header)
         self._advisories += journal.advisories

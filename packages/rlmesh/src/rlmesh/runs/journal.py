@@ -147,14 +147,16 @@ class Journal:
             return
         begun, episodes = _parsed(whole, self.path)
         if different := self.header.differences(begun):
+            model = "contents.model" in different
             raise JournalError(
                 f"the journal {str(self.path)!r} belongs to another run: "
                 + "; ".join(different.values()),
                 path=str(self.path),
                 differences=tuple(different),
-                hint="name another file, or remove this one",
+                hint="name another file, or remove this one"
+                + ("; a model with a digest= of its own is known by that" if model else ""),
             )
-        self.advisories = self.header.upgrades(begun)
+        self.advisories = (*self.header.upgrades(begun), *self.header.gaps(begun))
         for episode in episodes:
             self._require_expected(episode)
             self._recorded[episode.index] = episode

@@ -6,7 +6,11 @@ from typing import Any, Self, cast
 
 from rlcore import ConfigurationError, EnvironmentIdentity
 
+from rlmesh.backends.content import Content
 from rlmesh.runs.provenance import Plain
+from rlmesh.specs import UNKNOWN_ID
+
+_UNTOLD = "the journal cannot tell whether {} is the same one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +19,9 @@ class Header:
 
     `seeds` are those of its episodes, in order. `settings` are the arguments that shape what an
     episode is, as plain values: limits, horizon, the names of criteria. The versions of packages
-    are kept, and may change from one sitting to the next: upgrades happen.
+    are kept, and may change from one sitting to the next: upgrades happen. `contents` are what the
+    model, the environment and the criteria are made of, where that is known; what one sitting
+    does not know is not compared, which `gaps` tells.
     """
 
     model: str
@@ -24,6 +30,7 @@ class Header:
     seeds: tuple[int | None, ...]
     settings: Mapping[str, Plain] = field(default_factory=dict[str, Plain])
     package_versions: Mapping[str, str] = field(default_factory=dict[str, str])
+    contents: Mapping[str, Content] = field(default_factory=dict[str, Content], compare=False)
 
     def to_dict(self) -> dict[str, object]:
         """Return the header as plain JSON values."""
@@ -34,6 +41,7 @@ class Header:
             "seeds": list(self.seeds),
             "settings": dict(self.settings),
             "package_versions": dict(self.package_versions),
+            "contents": {name: content.digest for name, content in self.contents.items()},
         }
 
     @classmethod
@@ -53,6 +61,10 @@ class Header:
                 seeds=tuple(values["seeds"]),
                 settings=dict(values["settings"]),
                 package_versions=dict(values["package_versions"]),
+                contents={
+                    str(name): Content(str(digest))
+                    for name, digest in dict(values.get("contents", {})).items()
+                },
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ConfigurationError(f"not the header of a journal: {error!r}") from error
@@ -74,6 +86,25 @@ class Header:
             if ours[name] != theirs[name]
         )
 
+    def gaps(self, other: "Header") -> tuple[str, ...]:
+        """Return a sentence for each thing that may be another one than in `other`."""
+        both = set(self.contents) & set(other.contents)
+        registered = self.environment is not None and self.environment.version is not None
+        told: list[str] = []
+        if "model" not in both and self.model_digest is None:
+            told.append(f"{_UNTOLD.format('the model')}, but by its name: give it a digest=")
+        if not registered and not any(name.startswith("environment.") for name in both):
+            told.append(f"{_UNTOLD.format('the environment')}, but by its contract")
+        # What made an environment says more than its class does.
+        made = "environment.made_by" in both
+        told += [
+            f"the journal cannot tell whether these parts of the {name.partition('.')[0]} are the "
+            f"same: {self.contents[name].gaps}"
+            for name in sorted(both)
+            if self.contents[name].unseen and not (made and name == "environment.class")
+        ]
+        return tuple(told)
+
     def _facts(self, other: "Header") -> Iterator[tuple[str, object, object]]:
         yield "model", self.model, other.model
         yield "model_digest", self.model_digest, other.model_digest
@@ -81,12 +112,15 @@ class Header:
         if mine is None or its is None:
             yield "environment", mine, its
         else:
-            yield "environment.name", mine.name, its.name
+            if UNKNOWN_ID not in (mine.name, its.name):  # not every sitting knows its class
+                yield "environment.name", mine.name, its.name
             yield "environment.version", mine.version, its.version
             yield "environment.contract_digest", mine.contract_digest, its.contract_digest
         yield from self._seeds(other)
         for name in sorted({*self.settings, *other.settings}):
             yield f"settings.{name}", self.settings.get(name), other.settings.get(name)
+        for name in sorted(set(self.contents) & set(other.contents)):
+            yield f"contents.{name}", self.contents[name].digest, other.contents[name].digest
 
     def _seeds(self, other: "Header") -> Iterator[tuple[str, object, object]]:
         yield "len(seeds)", len(self.seeds), len(other.seeds)

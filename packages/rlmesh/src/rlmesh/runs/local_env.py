@@ -16,6 +16,7 @@ from rlmesh.codec import NUMPY, compile_codec
 from rlmesh.protocol.outcome import checked_outcome, checked_reset
 from rlmesh.runs.driven import Step
 from rlmesh.runs.failing import Failing
+from rlmesh.runs.local_content import name_of_env
 from rlmesh.server.framework import action_backend
 from rlmesh.spaces import from_gymnasium_space
 from rlmesh.specs import contract_of
@@ -100,7 +101,9 @@ class LocalEnv(Failing):
             )
             return
         self.env_contract = contract
-        self.identity = EnvironmentIdentity(contract.id, None, contract.digest)
+        self.identity = EnvironmentIdentity(
+            name_of_env(self.env, contract.id), None, contract.digest
+        )
 
         def fit(action: object) -> object:
             try:

@@ -17,6 +17,7 @@ from rlmesh.protocol.lane_outcome import checked_lanes
 from rlmesh.protocol.outcome import checked_reset
 from rlmesh.runs.driven import LaneSteps
 from rlmesh.runs.failing import Failing
+from rlmesh.runs.local_content import name_of_env
 from rlmesh.server.vectors import resets_by_mask
 from rlmesh.specs import contract_of
 
@@ -37,7 +38,7 @@ class LocalLanes(Failing):
         super().__init__(env)
         contract = contract_of(env)
         self.env_contract = contract
-        self.identity = EnvironmentIdentity(contract.id, None, contract.digest)
+        self.identity = EnvironmentIdentity(name_of_env(env, contract.id), None, contract.digest)
         self.num_envs = contract.num_envs
         self._actions = compile_batch_codec(contract.action_space, backend=NUMPY, strict_nan=True)
         self._observations = compile_batch_codec(contract.observation_space, backend=NUMPY)

@@ -2,16 +2,18 @@
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from rlcore import ConfigurationError, Endpoint, EnvironmentException, Error
 
+from rlmesh.backends.content import Content, content_of
 from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.client.dialling import MANY_LANES
 from rlmesh.protocol.handshake import PRIVATE_SESSIONS
 from rlmesh.runs.driven import Described, has_lanes, is_handle, is_stepped
+from rlmesh.runs.local_content import content_of_env
 from rlmesh.runs.local_env import LocalEnv
 from rlmesh.runs.local_lanes import LocalLanes
 
@@ -36,6 +38,7 @@ class Target:
         reopen: makes another one, where the run itself opened it.
         stoppable: whether it was dialled by an address that the caller gave.
         advisories: what limits the record of a run on it.
+        contents: what it is made of: itself (`class`), and what made it (`made_by`).
     """
 
     env: Described
@@ -43,6 +46,7 @@ class Target:
     reopen: "Callable[[], Target] | None" = None
     stoppable: bool = False
     advisories: tuple[str, ...] = field(default=())
+    contents: Mapping[str, Callable[[], Content]] = field(default_factory=dict[str, Any])
     _closed: bool = False
 
     @property
@@ -229,9 +233,12 @@ class _Opening:
         from rlmesh.runs.workers import Workers
 
         workers = Workers(factory, count)
+        self._targets.at_close(workers.closing)
         self._targets.finally_close(workers.close)
         for _ in range(count):
-            self._add(self._dialled(workers.address, stoppable=False))
+            target = self._dialled(workers.address, stoppable=False)
+            target.contents = {"made_by": lambda: content_of(factory)}
+            self._add(target)
 
     def _dial(self, address: object, workers: int | None) -> None:
         first = self._dialled(address, stoppable=True)
@@ -281,7 +288,7 @@ def _clients(framework: FrameworkName) -> tuple[Callable[..., Described], ...]:
 def _borrowed(env: object) -> Target:
     if has_lanes(env):
         lanes = env if is_handle(env) else LocalLanes(env)
-        return Target(cast("Described", lanes), owned=False)
+        return Target(cast("Described", lanes), owned=False, contents=_contents(env))
     count = getattr(env, "num_envs", 1)
     if isinstance(count, int) and count > 1:
         raise TargetTypeError(
@@ -291,7 +298,11 @@ def _borrowed(env: object) -> Target:
     if is_handle(env):
         return Target(cast("Described", env), owned=False)
     local = LocalEnv(env)
-    return Target(local, owned=False, advisories=local.advisories)
+    return Target(local, owned=False, advisories=local.advisories, contents=_contents(env))
+
+
+def _contents(env: object) -> dict[str, Callable[[], Content]]:
+    return {} if is_handle(env) else {"class": lambda: content_of_env(env)}
 
 
 def _made(factory: Callable[[], object]) -> Target:
@@ -301,6 +312,7 @@ def _made(factory: Callable[[], object]) -> Target:
     target = _borrowed(env)
     target.owned = True
     target.reopen = lambda: _made(factory)
+    target.contents = {**target.contents, "made_by": lambda: content_of(factory)}
     return target
 
 

@@ -15,6 +15,7 @@ from rlmesh.protocol.model_requests import (
     INSTRUCTION,
     MODEL_CHUNK,
     MODEL_COMPONENT,
+    MODEL_CONTENT,
     MODEL_CORNERS,
     MODEL_DIGEST,
     MODEL_FRAMEWORK,
@@ -196,6 +197,8 @@ class ModelService:
         }
         if model.digest is not None:
             about[MODEL_DIGEST] = model.digest
+        if model.content is not None:
+            about[MODEL_CONTENT] = f"{model.content.digest} {model.content.gaps}".rstrip()
         if model.native_chunk is not None:
             about[MODEL_CHUNK] = str(model.native_chunk)
         return replace(peer, extra={**peer.extra, **about, **self._extra})

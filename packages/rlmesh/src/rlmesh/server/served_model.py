@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from rlmesh.backends.content import Content
     from rlmesh.backends.frameworks import FrameworkName
     from rlmesh.specs import EnvContract
 
@@ -54,6 +55,11 @@ class ServedModel(Protocol):
     @property
     def digest(self) -> str | None:
         """The digest of its content."""
+        ...
+
+    @property
+    def content(self) -> Content | None:
+        """What it is made of, where that is known."""
         ...
 
     @property
