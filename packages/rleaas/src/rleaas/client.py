@@ -32,6 +32,7 @@ from rleaas.resources.suites import ScenarioSuiteClient
 from rleaas.resources.tools import ToolsClient
 from rleaas.resources.training import TrainingClient
 from rleaas.resources.verifiers import VerifierClient
+from rleaas.resources.webhooks import WebhooksClient
 
 if TYPE_CHECKING:
     import httpx
@@ -81,6 +82,7 @@ class Client(Platform[Blocking]):
         self.TrainingJob = TrainingClient(self._driver)
         self.Evaluation = EvaluationClient(self._driver)
         self.AuditLog = AuditLogClient(self._driver)
+        self.Webhook = WebhooksClient(self._driver)
         self.Checkpoint = CheckpointsClient(self._driver)
         self.Keys = KeysClient(self._driver)
         self.Profile = ProfileClient(self._driver)
@@ -130,6 +132,11 @@ class Client(Platform[Blocking]):
     def base_url(self) -> str:
         """The server's address."""
         return self.settings.base_url
+
+    @property
+    def webhooks(self) -> WebhooksClient[Blocking]:
+        """`Webhook`, for those who prefer it so."""
+        return self.Webhook
 
     @property
     def audit_log(self) -> AuditLogClient[Blocking]:
@@ -197,6 +204,7 @@ class AsyncClient(Platform[Awaiting]):
         self.TrainingJob = TrainingClient(self._driver)
         self.Evaluation = EvaluationClient(self._driver)
         self.AuditLog = AuditLogClient(self._driver)
+        self.Webhook = WebhooksClient(self._driver)
         self.Checkpoint = CheckpointsClient(self._driver)
         self.Keys = KeysClient(self._driver)
         self.Profile = ProfileClient(self._driver)
@@ -246,6 +254,11 @@ class AsyncClient(Platform[Awaiting]):
     def base_url(self) -> str:
         """The server's address."""
         return self.settings.base_url
+
+    @property
+    def webhooks(self) -> WebhooksClient[Awaiting]:
+        """`Webhook`, for those who prefer it so."""
+        return self.Webhook
 
     @property
     def audit_log(self) -> AuditLogClient[Awaiting]:

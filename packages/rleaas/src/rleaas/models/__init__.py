@@ -76,6 +76,7 @@ from rleaas.models.verifier import (
     VerifierType,
     VerifierVersion,
 )
+from rleaas.models.webhook import Delivery, Webhook
 
 __all__ = [
     "ENVIRONMENT_FAILURES",
@@ -99,6 +100,7 @@ __all__ = [
     "Cloned",
     "DataAsset",
     "DataAttachment",
+    "Delivery",
     "DryRun",
     "EndpointGrant",
     "Environment",
@@ -142,4 +144,5 @@ __all__ = [
     "VerifierResult",
     "VerifierType",
     "VerifierVersion",
+    "Webhook",
 ]

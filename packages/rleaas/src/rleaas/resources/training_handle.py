@@ -17,13 +17,17 @@ from rlcore import (
 )
 
 from rleaas._binding import D, call, stream
+from rleaas._flow import request as build
+from rleaas._flow.decode import read_list
 from rleaas._flow.poll import Wait, wait
+from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Item, Stream, pause
-from rleaas.models import Event, MetricPoint, TrainingJob, TrainingResults
+from rleaas.models import Event, MetricPoint, TrainingJob, TrainingResults, Webhook
 from rleaas.resources import training_routes as routes
 from rleaas.resources.checkpoints import CheckpointResource
 from rleaas.resources.event_stream import ENDS, HOLD, page
 from rleaas.resources.handle import Handle
+from rleaas.resources.webhooks import register
 
 Metrics = dict[str, object]
 
@@ -278,7 +282,7 @@ class TrainingJobResource(Handle[D, TrainingJob]):
         """Yield what happened to the job and what happens to it, until it is over.
 
         Args:
-            kinds: only events of these kinds, such as `metric` or `checkpoint`.
+            kinds: only events of these kinds, such as `metric`, `checkpoint_saved`.
             after: the `id` of an event to go on after.
             timeout: seconds; None follows it as long as it runs.
 
@@ -310,6 +314,38 @@ class TrainingJobResource(Handle[D, TrainingJob]):
                     waited_for=f"the events of training job {self.id!r}",
                     last_status=self.status,
                 )
+
+    @call
+    def set_webhook(
+        self,
+        url: str,
+        events: Sequence[str] | None = None,
+        *,
+        secret: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[Webhook]:
+        """Let the platform tell a URL what happens to the job; see `client.Webhook.register`."""
+        path = build.path("/api/training/jobs/{}/webhook", self.id)
+        return (
+            yield from register(
+                path,
+                url,
+                events,
+                secret,
+                idempotency_key,
+                self._context,
+                kind=routes.KIND,
+                ref=self.id,
+            )
+        )
+
+    @call
+    def list_webhooks(self) -> Flow[list_[Webhook]]:
+        """Return the webhooks of the job."""
+        path = build.path("/api/training/jobs/{}/webhooks", self.id)
+        request = build.get(path, kind=routes.KIND, ref=self.id)
+        reply = yield from ask(request, self._context)
+        return read_list(Webhook, request, reply, "webhooks")[0]
 
     @call
     def cancel(self) -> Flow[TrainingJob]:

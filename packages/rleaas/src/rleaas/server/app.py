@@ -33,6 +33,7 @@ from rleaas.server.routes import (
     tools,
     training,
     verifiers,
+    webhooks,
     worker,
 )
 from rleaas.server.segments import Segments, unfold
@@ -75,6 +76,7 @@ def create_app(state: ServerState) -> FastAPI:
         audit.router,
         governance.router,
         events.router,
+        webhooks.router,
         worker.router,
     ):
         app.include_router(router)

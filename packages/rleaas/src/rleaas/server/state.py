@@ -7,6 +7,7 @@ from rlcore import contract_digest
 from rleaas.server.asset_files import AssetFiles
 from rleaas.server.checkpoint_files import CheckpointFiles
 from rleaas.server.children import Children
+from rleaas.server.courier import Courier
 from rleaas.server.denials import Denials
 from rleaas.server.envhost.host import EnvironmentHost, Inspect
 from rleaas.server.envhost.inspection import served_contract
@@ -78,6 +79,7 @@ class ServerState:
             max_workers=settings.max_workers,
             patience=patience,
         )
+        self.courier = Courier(self.database, self.keys, self.outbound)
         retention = Retention(self.database, self.logs)
         self.rounds = Rounds(
             [
@@ -85,6 +87,8 @@ class ServerState:
                 Round("removing what is too old", EVERY_SECONDS, retention.step),
             ]
         )
+
+        self.couriers = Rounds([Round("delivering webhooks", 1.0, self.courier.step)])
 
     def start(self, url: str) -> None:
         """Take up the work that is there; `url` is where workers reach the server."""
@@ -100,6 +104,7 @@ class ServerState:
         self.envhost.watch_idle()
         self.scheduler.start(url)
         self.rounds.start()
+        self.couriers.start()
 
     def stop(self) -> None:
         """End every worker and every environment process, then close the database."""
@@ -107,6 +112,7 @@ class ServerState:
             last_first.callback(self.database.close)
             last_first.callback(self.denials.flush, everything=True)
             last_first.callback(self.rounds.stop)
+            last_first.callback(self.couriers.stop)
             last_first.callback(self._children.close)
             last_first.callback(self.envhost.close)
             last_first.callback(self.scheduler.stop)
