@@ -25,7 +25,7 @@ from rlmesh.recorder.records import SCHEMA
 
 REPORT: Final = "report.html"
 _TREES: Final = ("media", "trajectories")
-_OWN: Final = (*_TREES, RESULT, DETAILS, MANIFEST, REPORT)
+_OWN: Final = (*_TREES, RESULT, DETAILS, REPORT, MANIFEST)
 _BESIDE: Final = ".rlmesh-export-"
 _ASIDE: Final = "aside"
 _REPLACED: Final = "replaced"
