@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from importlib import import_module
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 import rlmesh
 import rlmesh.numpy
-from rlmesh import EnvServer, RunResult
+from rlmesh import EnvServer, RunFailed, RunResult
 from rlmesh.runs.hooks import RunHooks
+from rlmesh.runs.worker_folder import WorkerFolder
 
 HERE = Path(__file__).parent
 WALK = "worker_envs:Walk"
@@ -92,9 +94,55 @@ def test_a_worker_that_is_killed_costs_its_episode_and_the_next_gets_another() -
 def test_a_worker_that_hangs_is_a_timeout_and_the_run_goes_on() -> None:
     seeds = [1, 2, 2003, 4, 5]
 
-    result = rlmesh.run(RIGHT, WALK, seeds=seeds, num_workers=2, step_timeout_seconds=1.0)
+    result = rlmesh.run(RIGHT, WALK, seeds=seeds, num_workers=2, step_timeout_seconds=4)
 
     assert outcomes(result) == ["completed", "completed", "timeout", "completed", "completed"]
+
+
+def test_a_worker_that_hangs_in_the_last_episode_leaves_the_result() -> None:
+    result = rlmesh.run(RIGHT, WALK, seeds=[1, 2003], num_workers=2, step_timeout_seconds=4)
+
+    assert outcomes(result) == ["completed", "timeout"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["RaisesAtClose", "Unclosed"])
+def test_workers_that_do_not_close_are_told_as_one_environment_is(
+    name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(RunFailed, match="every episode was played, but closing failed") as caught:
+        rlmesh.run(RIGHT, f"worker_envs:{name}", episodes=2, num_workers=2, progress=False)
+
+    assert outcomes(caught.value.partial) == ["completed"] * 2
+    assert ("still in use" if name == "RaisesAtClose" else "SIGKILL") in str(caught.value)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_folders_of_runs_that_were_killed_are_swept_and_those_of_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    code = (
+        "import tempfile; from rlmesh.runs.worker_folder import WorkerFolder\n"
+        f"tempfile.tempdir = {str(tmp_path)!r}\n"
+        "folder = WorkerFolder(); print(folder.path, flush=True); input()"
+    )
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as child:
+        left = Path(child.stdout.readline().strip())  # type: ignore[union-attr]  # it is a pipe
+        foreign = tmp_path / "rlmesh-run-other"
+        foreign.mkdir()
+        living = WorkerFolder()
+        assert left.is_dir()
+        child.kill()
+        child.wait()
+
+    last = WorkerFolder()
+
+    assert {living.path, last.path, foreign} == set(tmp_path.iterdir())
+    living.remove()
+    last.remove()
+    assert list(tmp_path.iterdir()) == [foreign]
 
 
 def test_failures_stop_a_run_at_the_same_episode_however_many_play() -> None:

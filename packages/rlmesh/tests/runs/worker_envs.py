@@ -52,3 +52,18 @@ class Walk(gym.Env[Any, Any]):
 class SlowWalk(Walk):
     def __init__(self) -> None:
         super().__init__(0.002)
+
+
+class Unclosed(Walk):
+    """Does not close in good order, by raising or by not coming back."""
+
+    how = ""
+
+    def close(self) -> None:
+        if self.how == "raises":
+            raise OSError("still in use")
+        time.sleep(600)
+
+
+class RaisesAtClose(Unclosed):
+    how = "raises"

@@ -72,6 +72,7 @@ class Opened:
             Exception: what the first part raised that could not be closed, or KeyboardInterrupt.
         """
         parts: list[Callable[[], object]] = [] if first is None else [first]
+        parts.append(self._targets.closing)
         parts += [_closing(seat, close_env) for seat in self.seats]
         parts += [self.policy.close, self._targets.close]
         failure: BaseException | None = None

@@ -84,6 +84,16 @@ class Targets:
     def __init__(self) -> None:
         self.each: list[Target] = []
         self._at_last = contextlib.ExitStack()
+        self._closing: list[Callable[[], object]] = []
+
+    def at_close(self, tell: Callable[[], object]) -> None:
+        """Have somebody told before the first environment is closed."""
+        self._closing.append(tell)
+
+    def closing(self) -> None:
+        """Tell that environments are about to be closed."""
+        for tell in self._closing:
+            tell()
 
     def finally_close(self, close: Callable[[], object]) -> None:
         """Have something closed after all environments are."""

@@ -1,14 +1,12 @@
 """Processes with an environment each, for runs of several workers."""
 
-import shutil
-import tempfile
 import threading
-from pathlib import Path
 from time import monotonic
 
 from rlcore import RLMeshException
 from rlcore.log import logger
 
+from rlmesh.runs.worker_folder import WorkerFolder
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.options import ServeOptions
 
@@ -36,11 +34,11 @@ class Workers:
     """
 
     def __init__(self, factory: object, count: int) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="rlmesh-run-"))
+        self._folder = WorkerFolder()
         try:
             self._server = EnvServer(
                 factory,
-                f"unix://{self._folder}/workers.sock",
+                f"unix://{self._folder.path}/workers.sock",
                 options=ServeOptions(
                     isolation="process",
                     # One that hangs keeps its place for a moment after it was given up.
@@ -51,14 +49,18 @@ class Workers:
             )
             self._server.start()
         except BaseException:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.remove()
             raise
-        self._failure: RLMeshException | None = None
+        self._failures: list[RLMeshException] = []
 
     @property
     def address(self) -> str:
         """Where an environment can be had."""
         return self._server.address
+
+    def closing(self) -> None:
+        """Learn that environments are being closed because the run is over."""
+        self._server.collect_close_failures(self._failures.append)
 
     def close(self) -> None:
         """End all processes, within seconds; a Ctrl-C meanwhile is heard afterwards.
@@ -77,14 +79,17 @@ class Workers:
             except KeyboardInterrupt as error:
                 # What is being ended would otherwise be left half ended.
                 interruption = error
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
         if interruption is not None:
             raise interruption
-        if self._failure is not None:
-            raise self._failure
+        if self._failures:
+            first, *others = self._failures
+            for other in others:
+                first.add_note(f"Another environment did not close either: {other}")
+            raise first
 
     def _end(self) -> None:
         try:
             self._server.shutdown()
         except RLMeshException as error:
-            self._failure = error
+            self._failures.append(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from rlcore import CallTimeout, EnvironmentException, Secret
@@ -214,6 +214,12 @@ class EnvServer(Lifetime):
 
     def __repr__(self) -> str:
         return f"EnvServer({self.env_contract.id!r}, address={self.address!r})"
+
+    def collect_close_failures(self, collect: Callable[[EnvironmentException], None]) -> None:
+        """Hand over, from now on, why environments of sessions did not close in their processes."""
+        told = getattr(self._environments, "collect", None)
+        if told is not None:
+            told(collect)
 
     def _open(self) -> None:
         self._host.start()

@@ -86,6 +86,7 @@ class EnvProcess:
                 hint="Raise env_start_seconds if it is only slow." if late else None,
             ) from error
         self._deadline = None
+        self.was_given_up = False
         if note[0] != "made":
             self.kill()
             raise UnguardedScript if note[0] == "unguarded" else _failure("make", note[1])
@@ -144,12 +145,14 @@ class EnvProcess:
     def give_up(self) -> None:
         """Let what runs come to its end for a moment, and end the process where it does not."""
         self._deadline = time.monotonic() + GRACE_SECONDS
+        self.was_given_up = True
 
     def leave(self, seconds: float) -> None:
         """Have the environment closed and the process end; it is killed where that takes longer.
 
         Raises:
             EnvironmentException: the environment could not be closed.
+            Crashed: its process ended instead, or was ended.
         """
         self._deadline = time.monotonic() + seconds
         fault: Fault | None = None
@@ -159,10 +162,6 @@ class EnvProcess:
             fault = note[1]
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(EXIT_SECONDS)
-        except Crashed:
-            log.warning(
-                "an environment did not close in good order: its process %s", self.how_it_ended
-            )
         finally:
             self.kill()
         if fault is not None:
@@ -234,6 +233,7 @@ class Isolated:
         self.sort: Sort = spare.sort
         self._spare: EnvProcess | None = spare
         self._lock = threading.Lock()
+        self._collect: Callable[[EnvironmentException], None] | None = None
 
     def take(self) -> EnvProcess:
         """Return a process with an environment of the session's own.
@@ -258,16 +258,50 @@ class Isolated:
         return process
 
     def give_back(self, env: EnvProcess | None) -> None:
-        """Close a session's environment and end its process."""
-        if env is not None:
-            env.leave(self._close_seconds)
+        """Close a session's environment and end its process.
+
+        Raises:
+            EnvironmentException: it could not be closed, and nobody collects that.
+        """
+        if env is None:
+            return
+        collect = self._collect
+        try:
+            self._leave(env)
+        except EnvironmentException as error:
+            if collect is None:
+                raise
+            collect(error)
 
     def close(self) -> None:
-        """End the process that no session took."""
+        """End the process that no session took.
+
+        Raises:
+            EnvironmentException: its environment could not be closed.
+        """
         with self._lock:
             spare, self._spare = self._spare, None
         if spare is not None:
-            spare.leave(self._close_seconds)
+            self._leave(spare)
+
+    def collect(self, collect: Callable[[EnvironmentException], None]) -> None:
+        """Hand over, from now on, why environments of sessions did not close."""
+        self._collect = collect
+
+    def _leave(self, env: EnvProcess) -> None:
+        expected = env.is_alive and not env.was_given_up
+        try:
+            env.leave(self._close_seconds)
+        except Crashed as crash:
+            if expected and self._collect is not None:
+                raise EnvironmentException(
+                    f"an environment did not close in its process: {env.how_it_ended}",
+                    operation="close",
+                    environment=self.contract.id,
+                ) from crash
+            log.warning(
+                "an environment did not close in good order: its process %s", env.how_it_ended
+            )
 
 
 class _Spawner:
