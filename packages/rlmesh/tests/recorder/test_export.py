@@ -81,6 +81,51 @@ def test_an_export_that_was_killed_is_no_obstacle_to_the_next(
     assert [path.name for path in old.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.parametrize("as_what", [KeyboardInterrupt, OSError])
+def test_ctrl_c_while_the_old_bundle_is_deleted_leaves_nothing_of_it(
+    as_what: type[BaseException], old: Path, new: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rmtree, interruptions = shutil.rmtree, iter([True])
+
+    def interrupted(path: Path, *, ignore_errors: bool = False) -> None:
+        if next(interruptions, False):
+            try:
+                raise KeyboardInterrupt
+            except KeyboardInterrupt:
+                raise as_what from None  # OSError: as CPython does, which closes a handle again
+        rmtree(path, ignore_errors=ignore_errors)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            new.export(old)
+
+    assert load(old).result_set_id == "new"
+    assert not [path for path in old.iterdir() if path.name.startswith(".")]
+
+
+def test_ctrl_c_while_a_file_of_a_zip_is_open_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Recorder(result_set_id="old").export(tmp_path / "b.zip")
+    opened = zipfile.ZipFile.open
+    handles: list[Any] = []
+
+    def interrupted(self: zipfile.ZipFile, name: Any, mode: Any = "r", **more: Any) -> Any:
+        handles.append(opened(self, name, mode, **more))
+        if mode == "w" and len(handles) > 2:
+            raise KeyboardInterrupt
+        return handles[-1]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(zipfile.ZipFile, "open", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            Recorder().export(tmp_path / "b.zip")
+
+    assert load(tmp_path / "b.zip").result_set_id == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["b.zip"]
+
+
 @pytest.mark.parametrize("at", range(4))
 def test_what_cannot_be_moved_aside_stays_in_place(
     at: int, old: Path, new: Recorder, monkeypatch: pytest.MonkeyPatch

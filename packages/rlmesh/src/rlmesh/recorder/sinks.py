@@ -122,7 +122,7 @@ class _FolderSink:
             # Ctrl-C may have come in the middle: what was begun is whole only when it is done.
             # Where this fails too, both bundles stay, and the next export goes on with it.
             _swap(self._target, self._beside)
-            shutil.rmtree(self._beside, ignore_errors=True)
+            _remove(self._beside)
             if error is not None and self._made and not any(self._target.iterdir()):
                 self._target.rmdir()
 
@@ -147,6 +147,20 @@ def _swap(target: Path, beside: Path) -> None:
         for name in _OWN:
             if os.path.lexists(beside / name):
                 (beside / name).rename(target / name)
+
+
+def _remove(folder: Path) -> None:
+    """Delete a folder; what cannot be deleted is left for the next export."""
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except KeyboardInterrupt:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    except OSError as error:
+        # An interrupted one may close its handle twice, and fail of that.
+        shutil.rmtree(folder, ignore_errors=True)
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
 
 
 class _ZipSink:
@@ -196,6 +210,9 @@ class _ZipSink:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if error is not None and self._archive is not None:
+            # It is thrown away; a file of it may be open still, and it could not be ended.
+            self._archive.fp = None
         self._all.close()
 
 
