@@ -22,9 +22,12 @@ from rleaas._flow.context import Context
 from rleaas.resources.agents import AgentsClient
 from rleaas.resources.audit import AuditLogClient
 from rleaas.resources.checkpoints import CheckpointsClient
+from rleaas.resources.data_assets import DataAssetsClient
+from rleaas.resources.deployments import DeploymentsClient
 from rleaas.resources.environments import EnvironmentsClient
 from rleaas.resources.evaluations import EvaluationClient
 from rleaas.resources.keys import KeysClient, ProfileClient
+from rleaas.resources.observability import ObservabilityClient
 from rleaas.resources.organisations import OrganisationsClient
 from rleaas.resources.platform import Platform
 from rleaas.resources.scenarios import ScenarioClient
@@ -84,6 +87,9 @@ class Client(Platform[Blocking]):
         self.AuditLog = AuditLogClient(self._driver)
         self.Webhook = WebhooksClient(self._driver)
         self.Checkpoint = CheckpointsClient(self._driver)
+        self.DataAsset = DataAssetsClient(self._driver)
+        self.Deployment = DeploymentsClient(self._driver)
+        self.Observability = ObservabilityClient(self._driver)
         self.Keys = KeysClient(self._driver)
         self.Profile = ProfileClient(self._driver)
         self.Organisation = OrganisationsClient(self._driver)
@@ -112,6 +118,26 @@ class Client(Platform[Blocking]):
     def scenario_suites(self) -> ScenarioSuiteClient[Blocking]:
         """`ScenarioSuite`, for those who prefer it so."""
         return self.ScenarioSuite
+
+    @property
+    def environments(self) -> EnvironmentsClient[Blocking]:
+        """`Environment` in lower case."""
+        return self.Environment
+
+    @property
+    def data_assets(self) -> DataAssetsClient[Blocking]:
+        """`DataAsset` in lower case."""
+        return self.DataAsset
+
+    @property
+    def observability(self) -> ObservabilityClient[Blocking]:
+        """`Observability` in lower case."""
+        return self.Observability
+
+    @property
+    def deployments(self) -> DeploymentsClient[Blocking]:
+        """`Deployment` in lower case."""
+        return self.Deployment
 
     @property
     def keys(self) -> KeysClient[Blocking]:
@@ -206,6 +232,9 @@ class AsyncClient(Platform[Awaiting]):
         self.AuditLog = AuditLogClient(self._driver)
         self.Webhook = WebhooksClient(self._driver)
         self.Checkpoint = CheckpointsClient(self._driver)
+        self.DataAsset = DataAssetsClient(self._driver)
+        self.Deployment = DeploymentsClient(self._driver)
+        self.Observability = ObservabilityClient(self._driver)
         self.Keys = KeysClient(self._driver)
         self.Profile = ProfileClient(self._driver)
         self.Organisation = OrganisationsClient(self._driver)
@@ -234,6 +263,26 @@ class AsyncClient(Platform[Awaiting]):
     def scenario_suites(self) -> ScenarioSuiteClient[Awaiting]:
         """`ScenarioSuite`, for those who prefer it so."""
         return self.ScenarioSuite
+
+    @property
+    def environments(self) -> EnvironmentsClient[Awaiting]:
+        """`Environment` in lower case."""
+        return self.Environment
+
+    @property
+    def data_assets(self) -> DataAssetsClient[Awaiting]:
+        """`DataAsset` in lower case."""
+        return self.DataAsset
+
+    @property
+    def observability(self) -> ObservabilityClient[Awaiting]:
+        """`Observability` in lower case."""
+        return self.Observability
+
+    @property
+    def deployments(self) -> DeploymentsClient[Awaiting]:
+        """`Deployment` in lower case."""
+        return self.Deployment
 
     @property
     def keys(self) -> KeysClient[Awaiting]:

@@ -11,6 +11,7 @@ from rleaas.cli.commands import (
     evaluations,
     keys,
     login,
+    mcp,
     quickstart,
     serve,
     training,
@@ -46,5 +47,6 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(login.app, name="profile")
 app.command("login")(login.login)
 app.command("whoami")(login.whoami)
+app.command("mcp")(mcp.mcp)
 app.command("ping")(about.ping)
 app.command("version")(about.version)

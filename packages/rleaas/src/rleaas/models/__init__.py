@@ -24,6 +24,13 @@ from rleaas.models.agent import (
 )
 from rleaas.models.audit import AuditEvent, ChainState, Governance
 from rleaas.models.checkpoint import Checkpoint
+from rleaas.models.deployment import (
+    Availability,
+    Deployment,
+    DeploymentLogs,
+    Manifests,
+    ModelProbe,
+)
 from rleaas.models.environment import (
     ENVIRONMENT_FAILURES,
     READY,
@@ -95,11 +102,14 @@ __all__ = [
     "ApiKey",
     "AttachedVerifier",
     "AuditEvent",
+    "Availability",
     "ChainState",
     "Checkpoint",
     "Cloned",
     "DataAsset",
     "DataAttachment",
+    "Deployment",
+    "DeploymentLogs",
     "Delivery",
     "DryRun",
     "EndpointGrant",
@@ -116,9 +126,11 @@ __all__ = [
     "Identity",
     "JsonObject",
     "LogPage",
+    "Manifests",
     "Member",
     "MetricPage",
     "MetricPoint",
+    "ModelProbe",
     "Moment",
     "NewApiKey",
     "NewOrganisation",

@@ -12,7 +12,9 @@ from rleaas._binding import D, call
 from rleaas._flow.poll import Wait, wait
 from rleaas._flow.wire import Flow, work
 from rleaas.models import ENVIRONMENT_FAILURES, READY, EndpointGrant, Environment, Shape
+from rleaas.models.deployment import Deployment
 from rleaas.resources import environment_routes as routes
+from rleaas.resources.deployments import create, from_infrastructure
 from rleaas.resources.environment_contents import EnvironmentContents
 from rleaas.resources.environment_settings import EnvironmentSettings
 
@@ -254,6 +256,20 @@ class EnvironmentResource(EnvironmentContents[D], EnvironmentSettings[D]):
         yield from routes.act(self.name, "stop", self._context)
         self._record = yield from routes.get(self.name, self._context)
         return self
+
+    @call
+    def deploy(self, infrastructure: Mapping[str, object] | None = None) -> Flow[Deployment]:
+        """Record a deployment of the environment, and return the record.
+
+        Args:
+            infrastructure: where it is to run; by default what is stored with the environment.
+
+        Raises:
+            ConfigurationError: the infrastructure names no provider; nothing was sent.
+            InvalidRequestError: the platform refuses a field, or none is stored.
+        """
+        given = from_infrastructure(self.name, infrastructure)
+        return (yield from create(given, self._context))
 
     @call
     def deprovision(self) -> Flow[Shape]:

@@ -92,6 +92,18 @@ async def require_reader(request: Request, asking: Asking) -> Principal:
     return _with_scope(asking, "read" if request.method in READING_METHODS else "write")
 
 
+async def require_reading(request: Request, asking: Asking) -> Principal:
+    """Let users pass whose key may read, also to a POST: what it asks changes nothing.
+
+    Raises:
+        AuthenticationError: the key is missing, unknown, expired or revoked, or a worker's token.
+        PermissionDeniedError: the key has not the scope.
+    """
+    if asking.user_id.startswith(f"{WORKER}:"):
+        raise AuthenticationError("the API key is not valid here")
+    return _with_scope(asking, "read")
+
+
 async def require_admin(asking: Asking) -> Principal:
     """Let users pass whose key has the scope `admin`.
 
@@ -132,6 +144,7 @@ def _caller(
 
 Caller = Annotated[CallerOf, Depends(_caller(require_user))]
 Reader = Annotated[CallerOf, Depends(_caller(require_reader))]
+Asker = Annotated[CallerOf, Depends(_caller(require_reading))]
 Admin = Annotated[CallerOf, Depends(_caller(require_admin))]
 
 

@@ -3,7 +3,7 @@
 import signal
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -31,6 +31,8 @@ def serve(
     database: str | None = None,
     allow_insecure: bool = False,
     max_workers: int = 2,
+    allowed_hosts: Iterable[str] = (),
+    idle_minutes: float = 60.0,
     on_ready: Callable[[str], None] | None = None,
     stop: threading.Event | None = None,
 ) -> int:
@@ -46,6 +48,9 @@ def serve(
         database: the URL of the database; else `RLEAAS_DATABASE_URL`, else a file in the data.
         allow_insecure: listen on a public host without a key.
         max_workers: how many jobs run at the same time.
+        allowed_hosts: hosts, as `name` or `name:port`, that the server may ask though they are not
+            public: for repositories, probes and webhooks.
+        idle_minutes: after how long an environment that nobody uses is stopped; 0 never.
         on_ready: called with the URL when the server answers; without it, the URL and the data
             directory are written to standard output.
         stop: ends the server when it is set.
@@ -65,6 +70,8 @@ def serve(
             needs_keys=require_key,
             database_url=database_url(database, snapshot()),
             max_workers=max_workers,
+            allowed_hosts=frozenset(allowed_hosts),
+            idle_seconds=idle_minutes * 60 or None,
         )
         listening = Listening(settings, host, port)
     except Error as error:

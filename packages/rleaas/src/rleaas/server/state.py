@@ -20,6 +20,7 @@ from rleaas.server.jobs.scheduler import Patience, Scheduler
 from rleaas.server.keys import ServerKeys
 from rleaas.server.outbound import Outbound
 from rleaas.server.principals import Principals
+from rleaas.server.probes import Probes
 from rleaas.server.retention import EVERY_SECONDS, Retention
 from rleaas.server.rounds import Round, Rounds
 from rleaas.server.rules import lifecycle
@@ -59,6 +60,7 @@ class ServerState:
         self.assets = AssetFiles(data / "assets")
         self.outbound = Outbound(settings.allowed_hosts)
         self.git = Git(self.outbound)
+        self.probes = Probes(self.outbound)
         self._children = Children()
         self.envhost = EnvironmentHost(
             self.database,

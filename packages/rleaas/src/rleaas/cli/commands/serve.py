@@ -39,6 +39,20 @@ def serve(
             help="postgresql://USER@HOST/NAME instead of a SQLite file [RLEAAS_DATABASE_URL].",
         ),
     ] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="HOST[:PORT]",
+            help="A host that the server may ask though it is not public; repeatable.",
+        ),
+    ] = None,
+    idle: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="MINUTES", help="Stop environments that nobody uses so long; 0 never."
+        ),
+    ] = 60.0,
     allow_insecure: Annotated[
         bool,
         typer.Option(
@@ -60,5 +74,7 @@ def serve(
         require_key=require_key,
         database=database_url,
         max_workers=workers,
+        allowed_hosts=allow_host or (),
+        idle_minutes=idle,
         allow_insecure=allow_insecure,
     )
