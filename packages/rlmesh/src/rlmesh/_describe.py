@@ -127,7 +127,7 @@ def _described(
     if found is None:
         raise DescribeTypeError(
             f"nothing says whether {subject.thing!r} makes environments or is a model",
-            hint="Pass kind='env' or kind='model'.",
+            hint="Say it: kind='env' or kind='model'; for a command, --kind env or --kind model.",
         )
     if found == "env":
         served = None if served_env is None else contract_of(served_env)

@@ -41,6 +41,11 @@ class Kind:
         """
         return value
 
+    @property
+    def leaf(self) -> Kind:
+        """The kind of what choices and ranges are about."""
+        return self
+
     def items(self, value: object) -> Sequence[object]:
         """Return what choices and ranges are about in a checked value."""
         return (value,)
@@ -104,6 +109,11 @@ class Optionally(Kind):
         """Return the value as the other kind has it."""
         return None if value is None else self.inner.checked(value)
 
+    @property
+    def leaf(self) -> Kind:
+        """That of the other kind."""
+        return self.inner.leaf
+
     def items(self, value: object) -> Sequence[object]:
         """Return what is not None."""
         return () if value is None else self.inner.items(value)
@@ -128,6 +138,11 @@ class Listed(Kind):
             except Mismatch as error:
                 raise Mismatch(f"item {place}: {error}") from error
         return checked
+
+    @property
+    def leaf(self) -> Kind:
+        """That of an item."""
+        return self.inner.leaf
 
     def items(self, value: object) -> Sequence[object]:
         """Return the items of the items."""
@@ -178,6 +193,11 @@ class Vectors(Kind):
         if self.vector.unit and abs(length - 1) > UNIT_TOLERANCE:
             raise Mismatch(f"expected a vector of length 1, got one of length {length:g}")
         return numbers
+
+    @property
+    def leaf(self) -> Kind:
+        """Numbers."""
+        return FLOAT
 
     def items(self, value: object) -> Sequence[object]:
         """Return the numbers."""

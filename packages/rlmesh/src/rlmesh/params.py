@@ -9,9 +9,11 @@ from __future__ import annotations
 import difflib
 import inspect
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
 from types import FunctionType
 from typing import Any, Final, Literal, Unpack, cast
 
@@ -124,6 +126,8 @@ class Param:
                     hint="minimum, maximum and step are for int, float, and lists of them.",
                 )
             self._require_sound_range()
+        for choice in self.choices or ():
+            self._require_possible(choice)
 
     @property
     def kind(self) -> Kind:
@@ -157,17 +161,24 @@ class Param:
     def _require_in_range(self, item: object) -> None:
         if not self.kind.numeric:
             return
-        number = float(cast("float", item))
+        number = cast("float", item)  # or an int, which is compared as one: exactly
         if self.minimum is not None and number < self.minimum:
-            raise ParamError(f"{self.name}: {item!r} is less than {self.minimum!r}")
+            raise ParamError(f"{self.name}: {_brief(item)} is less than {self.minimum!r}")
         if self.maximum is not None and number > self.maximum:
-            raise ParamError(f"{self.name}: {item!r} is more than {self.maximum!r}")
-        if self.step is not None:
-            steps = (number - (self.minimum or 0)) / self.step
-            # 0.1 * 3 is not 0.3, and is meant by it.
-            if not math.isclose(steps, round(steps), rel_tol=1e-9, abs_tol=1e-9):
-                start = f" from {self.minimum!r}" if self.minimum else ""
-                raise ParamError(f"{self.name}: {item!r} is no multiple of {self.step!r}{start}")
+            raise ParamError(f"{self.name}: {_brief(item)} is more than {self.maximum!r}")
+        if self.step is not None and not _on_grid(number, self.minimum or 0, self.step):
+            start = f" from {self.minimum!r}" if self.minimum else ""
+            raise ParamError(f"{self.name}: {_brief(item)} is no multiple of {self.step!r}{start}")
+
+    def _require_possible(self, choice: object) -> None:
+        if choice is None and self.kind.items(None) == ():
+            return
+        try:
+            self._require_in_range(self.kind.leaf.checked(choice))
+        except (Mismatch, ParamError) as error:
+            raise ParamError(
+                f"the parameter {self.name!r} has a choice that it cannot be: {error}"
+            ) from error
 
     def _require_sound_range(self) -> None:
         for name in ("minimum", "maximum", "step"):
@@ -175,7 +186,8 @@ class Param:
             if limit is None:
                 continue
             number = not isinstance(limit, bool) and isinstance(limit, int | float)
-            if not number or not math.isfinite(cast("float", limit)):
+            finite = isinstance(limit, int) or (number and math.isfinite(cast("float", limit)))
+            if not number or not finite:
                 raise ParamError(f"{name} of the parameter {self.name!r} is {limit!r}, no number")
         if self.step is not None and self.step <= 0:
             raise ParamError(f"step of the parameter {self.name!r} is {self.step!r}, not positive")
@@ -373,6 +385,22 @@ def _nearest(unknown: Iterable[str], known: Iterable[str]) -> str:
 def _described(spec: ParamSpec | None, name: str) -> str | None:
     param = None if spec is None else spec.named(name)
     return None if param is None or not param.description else f"It is: {param.description}"
+
+
+def _on_grid(number: float, start: float, step: float) -> bool:
+    steps = Fraction(number) - Fraction(start), Fraction(step)
+    apart = abs(steps[0] - round(steps[0] / steps[1]) * steps[1])
+    # 0.1 * 3 is not 0.3, and is meant by it: as far apart as rounding brings floats, and no ints.
+    if isinstance(number, int) and isinstance(start, int) and isinstance(step, int):
+        return apart == 0
+    largest = min(max(abs(number), abs(start)), sys.float_info.max)
+    return apart <= 16 * Fraction(math.ulp(largest))
+
+
+def _brief(item: object) -> str:
+    if isinstance(item, int) and abs(item) >= 10**30:
+        return f"an integer of {item.bit_length()} bits"
+    return repr(item)
 
 
 def _same(value: object, choice: object) -> bool:

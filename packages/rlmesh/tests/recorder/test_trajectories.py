@@ -360,3 +360,10 @@ def test_what_has_no_form_in_parquet_costs_the_table_and_not_the_run(
     assert reference.parquet is None
     with reference.load() as steps:
         assert steps.infos["odd"].tolist() == [1j] * 5
+
+
+def test_keys_that_look_like_names_of_columns_keep_apart(tmp_path: Path) -> None:
+    seen: list[Any] = [{"x": "ab", "x.ends": 7}, {"x": "cde", "x.ends": 8}]
+
+    with written(tmp_path, [step(0, seen[0], 0)], seen[1:], observations=True) as steps:
+        assert [steps.observation(at) for at in (0, 1)] == seen

@@ -77,6 +77,16 @@ def test_a_closed_session_refuses_every_use(corridor: Any) -> None:
             use()
 
 
+def test_a_step_before_the_first_reset_says_what_comes_first(corridor: Any) -> None:
+    env = corridor()
+
+    with session(RIGHT, env) as driven, pytest.raises(EnvironmentException) as caught:
+        driven.step(1)
+
+    assert (caught.value.code, caught.value.hint) == ("not_ready", "Call reset() first.")
+    assert env.actions == []
+
+
 def test_an_error_of_the_environment_comes_out_whole(corridor: Any) -> None:
     def on_step(seed: int | None, step: int) -> None:
         raise ValueError("out of memory")
@@ -93,12 +103,14 @@ def test_an_error_of_the_environment_comes_out_whole(corridor: Any) -> None:
     assert isinstance(error.__cause__, ValueError)
 
 
-def test_a_trial_for_an_environment_that_takes_none_is_refused(corridor: Any) -> None:
-    with (
-        session(RIGHT, corridor()) as driven,
-        pytest.raises(ConfigurationError, match="does not take a trial index"),
-    ):
-        driven.reset(seed=0, trial_index=3)
+def test_a_trial_for_an_environment_that_takes_none_is_left_out_with_a_warning(
+    corridor: Any,
+) -> None:
+    with session(RIGHT, corridor()) as driven:
+        with pytest.warns(UserWarning, match="does not take a trial index") as caught:
+            told = driven.reset(seed=0, trial_index=3)
+        assert told == driven.reset(seed=0)
+    assert caught[0].filename == __file__
 
 
 def test_a_session_tells_what_it_drives(corridor: Any) -> None:

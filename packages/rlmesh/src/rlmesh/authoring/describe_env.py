@@ -120,8 +120,9 @@ def _own(
                     "discriminants": list(factory.tag_params),
                     "branches": [_branch(source, factory, branch) for branch in branches(factory)],
                 }
-    except Exception as error:  # the badge says it
-        own.setdefault("env_spec", failure(error))
+    except (Exception, SystemExit) as error:  # the badge says it
+        # What was made before the factory's own end failed is told as well.
+        own["env_spec"] = {**own.get("env_spec", {}), **failure(error)}
         own.setdefault("env_tags", _class_tags(thing))
     return own
 
@@ -137,7 +138,7 @@ def _made(
         kwargs = first_variant(_class_of(thing)) or {}
     try:
         spec, tags = _spec_of_made(source, kwargs)
-    except Exception as error:  # the badge says it
+    except (Exception, SystemExit) as error:  # the badge says it
         return failure(error), _class_tags(thing)
     if factory is not None:
         return spec, _class_tags(thing)
@@ -151,11 +152,11 @@ def _branch(source: object, factory: type[EnvFactory], branch: dict[str, Any]) -
     }
     try:
         found["env_tags"] = jsonable(tags_as_dict(factory.tags_for(**branch)))
-    except Exception as error:  # the badge says it
+    except (Exception, SystemExit) as error:  # the badge says it
         found["env_tags"] = {"error": str(error)}
     try:
         found["env_spec"] = _spec_of_made(source, branch)[0]
-    except Exception as error:  # the badge says it
+    except (Exception, SystemExit) as error:  # the badge says it
         found["env_spec"] = failure(error)
     return found
 
@@ -164,6 +165,9 @@ def _spec_of_made(source: object, kwargs: Mapping[str, object]) -> tuple[dict[st
     maker: Any = getattr(source, "made_by", source)  # Any: the author's own
     make = maker if isinstance(maker, FunctionType) else maker.make
     env = make(**kwargs)
+    if env is None:
+        name = getattr(maker, "__qualname__", type(maker).__qualname__)
+        raise DescribeTypeError(f"{name} made no environment: it returned None")
     try:
         contract = contract_of(env)
         return space_spec(contract), jsonable((contract.metadata or {}).get(TAGS_KEY))
@@ -184,5 +188,5 @@ def _class_tags(thing: object) -> Any:  # Any: JSON
         else:
             tags = getattr(holder, "tags", None)
         return jsonable(tags_as_dict(tags))
-    except Exception as error:  # the badge says it
+    except (Exception, SystemExit) as error:  # the badge says it
         return {"error": str(error)}

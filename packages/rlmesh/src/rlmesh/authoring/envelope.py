@@ -69,7 +69,7 @@ def subject_of(described: object) -> Subject:
         raise ConfigurationError(f"{described!r} does not name a class", hint="Write module:Class.")
     try:
         found: object = import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigurationError(
             f"the module {module_name!r} of {described!r} cannot be imported: "
             f"{type(error).__name__}: {error}",

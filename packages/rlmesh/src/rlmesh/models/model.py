@@ -132,6 +132,10 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
                 f"{cls.__qualname__} defines 'reset', which no run ever calls",
                 hint="name the method 'on_episode_end'",
             )
+        if cls.params is not None and cls.load is not Model.load:
+            from rlmesh.params import require_defaults
+
+            require_defaults(cls.load, cls.params)
 
     @classmethod
     def from_config(cls, **config: Any) -> Self:  # Any: the subclass's own load parameters

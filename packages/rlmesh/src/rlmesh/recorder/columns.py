@@ -249,7 +249,8 @@ class _Tagged:
 
     def __init__(self, name: str, folder: Path) -> None:
         self._text = Member(name, np.dtype("|u1"), (), Spool(folder))
-        self._ends = Member(f"{name}.ends", np.dtype("<i8"), (), Spool(folder))
+        # In front: `x` and `x.ends` are both keys that an author may have.
+        self._ends = Member(f"ends/{name}", np.dtype("<i8"), (), Spool(folder))
 
     def add(self, value: object) -> None:
         text = json.dumps(to_tagged(value), separators=(",", ":")).encode()

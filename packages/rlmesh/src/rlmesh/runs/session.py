@@ -1,5 +1,6 @@
 """`rlmesh.session`: drive a model on an environment step by step."""
 
+import warnings
 from collections.abc import Callable
 from time import perf_counter
 from types import TracebackType
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from rlcore import ConfigurationError, SessionClosed, UnsupportedError
 
+from rlmesh.client.refusals import is_not_ready
 from rlmesh.models.model import is_model_class
 from rlmesh.models.policy import PolicyEpisode, policy_for
 from rlmesh.models.seeds import TRIAL_INDEX_OPTION
@@ -126,15 +128,17 @@ class Session:
     ) -> tuple[Any, dict[str, Any]]:
         """Start the next episode and return its first observation and info.
 
-        Raises:
-            ConfigurationError: a trial index for an environment that declares no such option.
+        A trial index for an environment that declares no such reset option is a warning, and the
+        environment is reset without it.
         """
         seat = self._seat()
         if trial_index is not None and not seat.takes_trial:
-            raise ConfigurationError(
-                f"the environment does not take a trial index ({trial_index} was given)",
-                hint="its metadata would declare the reset option 'trial_index'",
+            warnings.warn(
+                f"the environment does not take a trial index, and is reset without {trial_index}: "
+                "its metadata would declare the reset option 'trial_index'",
+                stacklevel=2,
             )
+            trial_index = None
         self._end_episode()
         self._done = False
         events = self._events
@@ -165,8 +169,16 @@ class Session:
         return action
 
     def step(self, action: Any) -> Step:
-        """Step the environment."""
+        """Step the environment.
+
+        Raises:
+            EnvironmentException: `reset` comes first (`not_ready`), or the environment raised.
+        """
         seat = self._seat()
+        if self._episode is None:
+            identity = seat.identity
+            name = "the environment" if identity is None else identity.name
+            raise is_not_ready(name, was_interrupted=False)
         before = perf_counter()
         step = cast("Step", seat.step(action))
         took = perf_counter() - before
