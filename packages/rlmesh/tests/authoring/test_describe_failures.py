@@ -11,10 +11,13 @@ from typing import Any
 
 import gymnasium
 import pytest
-from rlmesh import EnvFactory, Param, ParamSpec
+from rlcore import EnvironmentException
+from rlmesh import RANDOM_SAMPLE, EnvFactory, Param, ParamSpec
 from rlmesh._describe import describe
 from rlmesh.numpy import Model
 from rlmesh.params import ParamError
+from rlmesh.runs.run import run
+from rlmesh.server.env_server import EnvServer
 
 MODULE = """
 import os, sys, threading
@@ -165,3 +168,14 @@ def test_a_choice_that_the_parameter_cannot_be_is_refused(
     with pytest.raises(ParamError, match="has a choice that it cannot be"):
         Param("n", kind, choices, **limits)
     assert Param("n", "int|None", (1, None)).checked(None) is None
+
+
+def test_errors_call_a_factory_as_its_author_does() -> None:
+    class Broken(EnvFactory):
+        def make(self) -> Any:
+            raise OSError("no display")
+
+    with pytest.raises(EnvironmentException, match=r"Broken\.make raised OSError"):
+        run(RANDOM_SAMPLE, Broken, seeds=[1], progress=False)
+    with pytest.raises(EnvironmentException, match=r"Broken\.make could not make"):
+        EnvServer(Broken, "tcp://127.0.0.1:0")

@@ -332,7 +332,9 @@ def _told(function: Callable[[], T], doing: str) -> T:
     except Error:
         raise
     except Exception as error:
-        name = getattr(function, "__qualname__", repr(function))
+        from rlmesh.server.factories import name_of
+
+        name = name_of(function)
         raise EnvironmentException(
             f"{doing} {name} raised {type(error).__name__}: {error}",
             operation="make",

@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 from rlcore import EnvironmentException, Error
 
 from rlmesh.protocol.faults import text_of
-from rlmesh.server.factories import begin, end
+from rlmesh.server.factories import begin, end, name_of
 from rlmesh.server.vectors import LaneSet, Sort, as_served, served_contract, sort_of
 from rlmesh.specs import EnvContract
 from rlmesh.values import NUMPY, Backend
@@ -172,7 +172,7 @@ def make_env(factory: Callable[[], object]) -> Env:
         EnvironmentException: it raised, or made no environment.
         Error: it raised one of ours.
     """
-    name = getattr(factory, "__qualname__", repr(factory))
+    name = name_of(factory)
     try:
         env = factory()
     except Error:

@@ -144,6 +144,16 @@ def origin(source: object) -> object:
         source = behind
 
 
+def name_of(function: Callable[..., object]) -> str:
+    """Return what errors call a function that makes environments: as its author named it."""
+    if isinstance(function, MethodType):
+        # What stands in for a factory has its name, and a class of its own.
+        owner: object = getattr(function.__self__, "__dict__", {}).get("__qualname__")
+        if isinstance(owner, str):
+            return f"{owner}.{function.__name__}"
+    return getattr(function, "__qualname__", repr(function))
+
+
 def has_a_life(factory: object) -> bool:
     """Tell whether something makes environments and is neither one itself nor a class."""
     return (
