@@ -18,6 +18,7 @@ from rlcore import contract_digest
 from rleaas.server.envhost.connections import has_connections
 from rleaas.server.envhost.crashes import CALM_SECONDS, MOST_IN_A_ROW, Crashes
 from rleaas.server.envhost.host import WATCH, EnvironmentHost
+from rleaas.server.envhost.idle import IdleWatch
 from rleaas.server.keys import ServerKeys
 from rleaas.server.rules import lifecycle
 from rleaas.server.store import environments
@@ -37,6 +38,7 @@ class Hosting:
     mesh: FakeMesh
     database: Database
     host: EnvironmentHost
+    idle: IdleWatch
     version: int
     now: list[float]
     timers: queue.Queue[tuple[float, Callable[[], None]]]
@@ -71,11 +73,11 @@ def hosting(mesh: FakeMesh, tmp_path: Path) -> Iterator[Hosting]:
         contract_digest,
         ServerKeys(tmp_path / "key"),
         tmp_path / "logs",
-        idle_seconds=IDLE,
         clock=lambda: now[0],
         later=lambda seconds, call: timers.put((seconds, call)),
     )
-    yield Hosting(mesh, database, host, version.id, now, timers)
+    idle = IdleWatch(database, host, IDLE, later=lambda seconds, call: timers.put((seconds, call)))
+    yield Hosting(mesh, database, host, idle, version.id, now, timers)
     host.close()
     database.close()
 
@@ -149,9 +151,9 @@ def test_a_crash_after_a_calm_while_is_the_first_again() -> None:
 def test_an_idle_environment_is_stopped_and_starts_again_on_demand(hosting: Hosting) -> None:
     hosting.up()
     hosting.now[0] += IDLE - 1
-    early = hosting.host.stop_idle()
+    early = hosting.idle.stop_idle()
     hosting.now[0] += 1
-    stopped = hosting.host.stop_idle()
+    stopped = hosting.idle.stop_idle()
     said = hosting.row()
     hosting.up()
 
@@ -162,16 +164,30 @@ def test_an_idle_environment_is_stopped_and_starts_again_on_demand(hosting: Host
     assert hosting.row().status_reason is None
 
 
+def test_idle_environments_are_looked_for_again_and_again_until_the_end(hosting: Hosting) -> None:
+    hosting.up()
+    hosting.now[0] += IDLE
+    hosting.idle.start()
+    _, look = hosting.timers.get(timeout=20)
+    look()
+    _, again = hosting.timers.get(timeout=20)
+    hosting.idle.close()
+    again()
+
+    assert hosting.mesh.served[0].stopped.is_set()
+    assert hosting.timers.empty()
+
+
 def test_an_environment_with_a_connection_is_not_idle_until_it_is_closed(hosting: Hosting) -> None:
     hosting.up()
     hosting.mesh.served[0].connected = True
     hosting.now[0] += 10 * IDLE
-    connected = hosting.host.stop_idle()
+    connected = hosting.idle.stop_idle()
     hosting.mesh.served[0].connected = False
     hosting.now[0] += IDLE
 
     assert connected == []
-    assert hosting.host.stop_idle() == [hosting.version]
+    assert hosting.idle.stop_idle() == [hosting.version]
 
 
 def test_an_environment_that_a_job_uses_is_not_idle(hosting: Hosting) -> None:
@@ -194,7 +210,7 @@ def test_an_environment_that_a_job_uses_is_not_idle(hosting: Hosting) -> None:
         )
     hosting.now[0] += 10 * IDLE
 
-    assert hosting.host.stop_idle() == []
+    assert hosting.idle.stop_idle() == []
 
 
 def test_the_kernel_tells_whether_somebody_is_connected() -> None:

@@ -10,6 +10,7 @@ from rleaas.server.children import Children
 from rleaas.server.courier import Courier
 from rleaas.server.denials import Denials
 from rleaas.server.envhost.host import EnvironmentHost, Inspect
+from rleaas.server.envhost.idle import IdleWatch
 from rleaas.server.envhost.inspection import served_contract
 from rleaas.server.envhost.process import Launcher, ProcessLauncher
 from rleaas.server.feed import Feed
@@ -70,8 +71,8 @@ class ServerState:
             self.keys,
             data / "logs" / "environments",
             ready_timeout=settings.ready_timeout,
-            idle_seconds=settings.idle_seconds,
         )
+        self.idle = IdleWatch(self.database, self.envhost, settings.idle_seconds)
         self.scheduler = Scheduler(
             self.database,
             self._children,
@@ -103,7 +104,7 @@ class ServerState:
         for row in waiting:
             if row.latest.source is not None:
                 self.envhost.start_soon(row.latest.id)
-        self.envhost.watch_idle()
+        self.idle.start()
         self.scheduler.start(url)
         self.rounds.start()
         self.couriers.start()
@@ -117,4 +118,5 @@ class ServerState:
             last_first.callback(self.couriers.stop)
             last_first.callback(self._children.close)
             last_first.callback(self.envhost.close)
+            last_first.callback(self.idle.close)
             last_first.callback(self.scheduler.stop)

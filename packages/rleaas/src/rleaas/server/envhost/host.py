@@ -22,6 +22,7 @@ from rlcore import (
 from sqlalchemy.orm import Session
 
 from rleaas.server.envhost.crashes import Crashes
+from rleaas.server.envhost.later import Later, call_later
 from rleaas.server.envhost.process import Launcher, Served
 from rleaas.server.keys import ServerKeys
 from rleaas.server.rules import lifecycle
@@ -37,14 +38,10 @@ Inspect = Callable[[str, Secret | None, float], JsonObject]
 
 Digest = Callable[[JsonObject], str]
 
-Later = Callable[[float, Callable[[], None]], None]
-"""Call something after some seconds, in a thread that does not hold the server's end."""
-
 WATCH = "rleaas-envhost-watch"
 _MOST_STARTS = 32
 _STOPPED = "it was stopped while starting"
 _RETRY_AFTER_SECONDS = 5.0
-_LOOK_SECONDS = 30.0
 _LONGER = 1.2  # than a start may take: its own failure says more than that we gave up waiting
 
 
@@ -99,9 +96,8 @@ class EnvironmentHost:
         logs: Path,
         *,
         ready_timeout: float = 60.0,
-        idle_seconds: float | None = None,
         clock: Callable[[], float] = time.monotonic,
-        later: Later | None = None,
+        later: Later = call_later,
     ) -> None:
         self._database = database
         self._launcher = launcher
@@ -110,9 +106,8 @@ class EnvironmentHost:
         self._keys = keys
         self._logs = logs
         self._ready_timeout = ready_timeout
-        self._idle_seconds = idle_seconds
         self._clock = clock
-        self._later = later or _later
+        self._later = later
         self._crashes = Crashes(clock)
         self._needed: dict[int, float] = {}
         self._slots: dict[int, _Slot] = {}
@@ -415,51 +410,16 @@ class EnvironmentHost:
     def _is_up(self, version_id: int, slot: _Slot, process: Served) -> bool:
         return self._slots.get(version_id) is slot and slot.process is process
 
-    def watch_idle(self) -> None:
-        """Look for idle environments from now on, until the host is closed."""
-        if self._idle_seconds is not None:
-            self._later(min(_LOOK_SECONDS, self._idle_seconds), self._look_again)
-
-    def _look_again(self) -> None:
+    def running(self) -> list[tuple[int, Served]]:
+        """The versions that have a process, each with it."""
         with self._lock:
-            if self._closing:
-                return
-        try:
-            self.stop_idle()
-        except Exception:  # one look that failed must not be the last
-            logger.exception("looking for idle environments failed")
-        self.watch_idle()
+            return [(id, slot.process) for id, slot in self._slots.items() if slot.process]
 
-    def stop_idle(self) -> list[int]:
-        """Stop the versions that nobody has needed for long; they start again on demand.
-
-        One is needed while somebody is connected to it, or a job that uses it is not finished.
-
-        Returns:
-            The versions that were stopped.
-        """
-        now = self._clock()
-        limit = self._idle_seconds
+    def idle_for(self, version_id: int) -> float:
+        """How long nobody has needed the version, in seconds."""
         with self._lock:
-            running = [(id, slot.process) for id, slot in self._slots.items() if slot.process]
-        with self._database.read() as session:
-            working = environments.versions_in_work(session)
-        stopped: list[int] = []
-        for version_id, process in running:
-            if version_id in working or process.in_use():
-                self.needed(version_id)
-                continue
-            with self._lock:
-                idle = now - self._needed.get(version_id, now)
-            if limit is None or idle < limit:
-                continue
-            with self._database.write() as session:
-                reason = f"stopped after {idle:.0f} s without use; it starts again on demand"
-                environments.set_reason(session, version_id, reason)
-                environments.tell(session, version_id, "idle", {"seconds": idle})
-            self.stop(version_id)
-            stopped.append(version_id)
-        return stopped
+            now = self._clock()
+            return now - self._needed.get(version_id, now)
 
 
 def _require_wanted(session: Session, start: _Start) -> None:
@@ -473,12 +433,6 @@ def _stop_all(processes: Iterable[Served | None]) -> None:
     with ThreadPoolExecutor(_MOST_STARTS, thread_name_prefix="rleaas-envhost-stop") as stoppers:
         for stopping in [stoppers.submit(each.stop) for each in processes if each is not None]:
             stopping.result()
-
-
-def _later(seconds: float, call: Callable[[], None]) -> None:
-    timer = threading.Timer(seconds, call)
-    timer.daemon = True
-    timer.start()
 
 
 def _server_is_stopping() -> ServerFailure:
