@@ -78,3 +78,33 @@ def test_cancelling_leaves_a_valid_partial_result_and_closes_what_was_opened(
     assert partial.coverage.asked == 9
     assert ended == [partial]
     assert [env.closed for env in made] == [1]
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_cancelling_does_not_wait_long_for_what_hangs(corridor: Any, number: int) -> None:
+    released = threading.Event()
+
+    async def cancel() -> float:
+        reached = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def hang(observation: Any) -> int:
+            loop.call_soon_threadsafe(reached.set)
+            released.wait(30)
+            return 1
+
+        envs = [corridor() for _ in range(number)]
+        task = asyncio.create_task(rlmesh.arun(rlmesh.numpy.Model(hang), envs, episodes=9))
+        await reached.wait()
+        started = loop.time()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as caught:
+            await task
+        partial: Any = caught.value.__dict__["partial"]
+        assert {episode.outcome.value for episode in partial.episodes} == {"cancelled"}
+        return loop.time() - started
+
+    try:
+        assert asyncio.run(cancel()) < 5
+    finally:
+        released.set()

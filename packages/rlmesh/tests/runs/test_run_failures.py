@@ -42,6 +42,7 @@ class Altered:
         self.observation_space = env.observation_space
         self.action_space = env.action_space
         self.metadata = env.metadata
+        self.render_mode = None
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
         return self.env.reset(seed=seed, options=options)
@@ -400,6 +401,15 @@ def test_a_reward_that_is_not_finite_is_an_error_of_the_environment(
     assert outcomes(result) == ["env_error", "env_error"]
     assert f"reward is {reward}" in (result.episodes[0].error or "")
     assert str(result) == f"{result.environment}: 0 of 2 scored, 2 failed, no score"
+
+
+@pytest.mark.parametrize("lanes", [False, True])
+def test_rewards_that_add_up_to_no_number_are_no_score(corridor: Any, lanes: bool) -> None:
+    env = altered(corridor(), reward=1e308)
+    result = run(RIGHT, SyncVectorEnv([lambda: env]) if lanes else env)
+
+    assert outcomes(result) == ["env_error"]
+    assert "gave no score: its rewards add up to inf" in (result.episodes[0].error or "")
 
 
 def test_a_handle_whose_reward_is_not_finite_gives_no_score(corridor: Any) -> None:

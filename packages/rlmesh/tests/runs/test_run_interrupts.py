@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import FrameType
@@ -144,3 +145,28 @@ def test_ctrl_c_while_a_result_is_kept_leaves_it_in_the_journal_and_in_the_resul
     partial: Any = caught.value.partial
     assert [episode.index for episode in partial.episodes] == [0, 1]
     assert partial.episodes == read_journal(path)[1]
+
+
+def test_ctrl_c_does_not_wait_long_for_one_of_several_that_hangs(corridor: Any) -> None:
+    released = threading.Event()
+    pressed: list[float] = []
+
+    def hang(seed: int | None, step: int) -> None:
+        if seed == 1:
+            pressed.append(time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+            released.wait(30)
+
+    model = rlmesh.numpy.Model(lambda observation: 1)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(rlmesh.RunInterrupted) as caught:
+            rlmesh.run(model, [corridor(on_step=hang), corridor(on_step=hang)], episodes=99)
+        took = time.monotonic() - pressed[0]
+    finally:
+        released.set()
+        signal.signal(signal.SIGINT, before)
+
+    partial: Any = caught.value.partial
+    assert "cancelled" in [episode.outcome.value for episode in partial.episodes]
+    assert took < 4

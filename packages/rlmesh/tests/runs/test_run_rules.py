@@ -113,6 +113,7 @@ def test_the_number_of_episodes_has_two_names(corridor: Any) -> None:
         ("instruction", 5),
         ("trust_entrypoints", "yes"),
         ("workflow_edition", 5),
+        ("trial_index_base", -1),
         ("hooks", [5]),
         ("num_workers", 0),
     ],
@@ -121,6 +122,11 @@ def test_wrong_arguments_are_named(corridor: Any, name: str, value: Any) -> None
     wrong: dict[str, Any] = {name: value}
     with pytest.raises(ConfigurationError, match=f"^{name} is "):
         rlmesh.run(RIGHT, corridor(), **wrong)
+
+
+def test_an_edition_that_nothing_runs_is_refused_without_a_server_too(corridor: Any) -> None:
+    with pytest.raises(ConfigurationError, match="workflow edition 'zzz' is not one"):
+        rlmesh.run(RIGHT, corridor(), workflow_edition="zzz")
 
 
 def test_a_rule_that_raises_ends_the_run_as_a_hook_does(corridor: Any) -> None:

@@ -252,6 +252,15 @@ def test_environments_that_differ_are_not_mixed() -> None:
         rlmesh.run(RIGHT, [walk(), gym.make("CartPole-v1")])
 
 
+def test_environments_of_two_classes_are_not_mixed_though_their_spaces_are_alike() -> None:
+    other = import_module("worker_envs").SlowWalk()
+
+    with pytest.raises(
+        rlmesh.ConfigurationError, match=r"1 of the list is a worker_envs\.SlowWalk"
+    ):
+        rlmesh.run(RIGHT, [walk(), other])
+
+
 SCRIPT = """
 import rlmesh
 print(rlmesh.run(rlmesh.RANDOM_SAMPLE, "CartPole-v1", episodes=4, num_workers=2).coverage)

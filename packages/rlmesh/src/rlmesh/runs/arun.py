@@ -10,6 +10,9 @@ from rlmesh.runs.results import RunResult
 from rlmesh.runs.run import play
 from rlmesh.runs.settings import RunArguments
 
+HURRY_SECONDS = 0.5
+"""How long calls may take to end by themselves before those that wait for a server are given up."""
+
 
 async def arun(model: object, env: object, **arguments: Unpack[RunArguments]) -> RunResult:
     """Do what `rlmesh.run` does, without holding up the event loop of asyncio.
@@ -17,7 +20,7 @@ async def arun(model: object, env: object, **arguments: Unpack[RunArguments]) ->
     The run has a thread of its own, on which the model, the environment, hooks and callbacks are
     called. When the task is cancelled, the run ends after the step that it is in, closes what it
     opened, and then `CancelledError` is raised, whose `partial` holds the valid result so far. A
-    call that does not return is left alone after ten seconds.
+    call that does not return is left alone after three seconds.
 
     Args:
         model: as `rlmesh.run` takes it.
@@ -36,9 +39,10 @@ async def arun(model: object, env: object, **arguments: Unpack[RunArguments]) ->
         await asyncio.shield(ended)
     except asyncio.CancelledError as cancelled:
         thread.cancel()
-        if not await _until(ended, GRACE_SECONDS):
+        if not await _until(ended, HURRY_SECONDS):
             thread.hang_up()
-            await _until(ended, GRACE_SECONDS)
+            # The run itself waits for its environments, and then says what became of them.
+            await _until(ended, GRACE_SECONDS + HURRY_SECONDS)
         cancelled.__dict__["partial"] = thread.so_far()
         if thread.error is not None:
             raise cancelled from thread.error

@@ -63,6 +63,8 @@ def plans(
             raise ConfigurationError(f"seeds is {seeds!r}", hint="give a list or a range of ints")
         chosen = _given(cast("Iterable[object]", seeds), count)
     base = whole_number(trial_index_base, "trial_index_base")
+    if base < 0:
+        raise ConfigurationError(f"trial_index_base is {base}", hint="give 0 or more")
     return tuple(Plan(index, item, base + index) for index, item in enumerate(chosen))
 
 

@@ -36,7 +36,7 @@ from rlmesh.runs.views import ViewHooks
 if TYPE_CHECKING:
     from rlmesh.specs import EnvContract
 
-GRACE_SECONDS = 5.0
+GRACE_SECONDS = 2.0
 """How long a run that ends early waits for calls that environments are still in."""
 
 CANCELLED = "cancelled"
@@ -240,9 +240,9 @@ class Evaluation:
             )
             for number, player in enumerate(self._players)
         ]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                thread.start()
             for thread in threads:
                 thread.join()
         finally:

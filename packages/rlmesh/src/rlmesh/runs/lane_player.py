@@ -28,7 +28,7 @@ from rlmesh.runs.local_lanes import RESET_MASK
 from rlmesh.runs.match import Halted, Match
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.seat import Seat
-from rlmesh.runs.signals import EpisodeFailed, failed
+from rlmesh.runs.signals import EpisodeFailed, failed, why_no_score
 from rlmesh.runs.telemetry import Telemetry
 from rlmesh.specs import AutoresetMode, EnvContract
 
@@ -259,7 +259,7 @@ class LanePlayer:
             raise failed(error) from error
         stepped = perf_counter()
         given = _Given(listed(rewards), listed(terminated), listed(truncated), info)
-        self._require_scores(given.rewards, lanes)
+        self._require_scores(given.rewards, played)
         self._steps((stepped - predicted) * 1000)
         if any(one.predicted_now for one in known):
             self._predictions((predicted - before) * 1000)
@@ -350,11 +350,14 @@ class LanePlayer:
         if control is not None and control.asked and control.take_skip(episode.place):
             episode.truncated = True
 
-    def _require_scores(self, rewards: list[float], lanes: list[int]) -> None:
-        for lane in lanes:
-            if not isfinite(rewards[lane]):
+    def _require_scores(self, rewards: list[float], played: list[Episode]) -> None:
+        for episode in played:
+            lane = episode.place - self._first
+            total = episode.reward + rewards[lane]
+            if not isfinite(total):
+                why = why_no_score(rewards[lane], total)
                 error = EnvironmentException(
-                    f"step of lane {lane} gave no score: reward is {rewards[lane]}",
+                    f"step of lane {lane} gave no score: {why}",
                     operation="step",
                 )
                 raise EpisodeFailed(Outcome.ENV_ERROR, error)

@@ -6,6 +6,7 @@ from typing import cast
 from rlcore import ConfigurationError
 
 from rlmesh.models.policy import Policy, policy_for
+from rlmesh.protocol.editions import declared_edition
 from rlmesh.runs.arguments import count_given
 from rlmesh.runs.provenance import Plain
 from rlmesh.runs.seat import Seat
@@ -102,6 +103,7 @@ def check_binding(arguments: RunArguments) -> None:
         text: object = arguments.get(name)
         if not isinstance(text, str | None):
             raise ConfigurationError(f"{name} is {text!r}", hint="give a text, or None")
+    declared_edition(arguments.get("workflow_edition"))
     trusted = arguments.get("trust_entrypoints")
     if not isinstance(cast("object", trusted), bool | None):
         raise ConfigurationError(

@@ -16,7 +16,10 @@ class Outcome(StrEnum):
     COMPLETED = "completed"
     """Ended by itself; nothing says whether the task was solved."""
     ENV_ERROR = "env_error"
-    """The environment raised, or gave an observation that is not in its space."""
+    """The environment raised, or what it gave has not the form of its spaces or is no score.
+
+    An observation may be out of a Box's bounds, or NaN: what that means, the model decides.
+    """
     TIMEOUT = "timeout"
     """The environment did not answer in time."""
     INFRA_ERROR = "infra_error"

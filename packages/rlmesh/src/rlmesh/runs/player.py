@@ -18,7 +18,7 @@ from rlmesh.runs.hooks import StepEvent
 from rlmesh.runs.match import Halted, Match
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.seat import Seat
-from rlmesh.runs.signals import EpisodeFailed, failed
+from rlmesh.runs.signals import EpisodeFailed, failed, why_no_score
 from rlmesh.runs.telemetry import Telemetry
 
 
@@ -126,10 +126,11 @@ class Player:
                 except RLMeshException as error:
                     raise failed(error) from error
                 stepped = clock()
-                if not math.isfinite(reward):
-                    raise self._no_score(reward, plan, steps)
+                total = reward_sum + reward
+                if not math.isfinite(total):
+                    raise self._no_score(reward, total, plan, steps)
                 steps += 1
-                reward_sum += reward
+                reward_sum = total
                 predict_s += predicted - before
                 step_s += stepped - predicted
                 add_step((stepped - predicted) * 1000)
@@ -195,13 +196,13 @@ class Player:
         self._resets((perf_counter() - before) * 1000)
         return observation
 
-    def _no_score(self, reward: float, plan: Plan, steps: int) -> EpisodeFailed:
+    def _no_score(self, reward: float, total: float, plan: Plan, steps: int) -> EpisodeFailed:
         identity = self.seat.identity
         name = None if identity is None else identity.name
         whose = "" if name is None else f" of {name!r}"
         where = f"(seed {plan.seed}, step {steps + 1})"
         error = EnvironmentException(
-            f"step{whose} {where} gave no score: reward is {reward}",
+            f"step{whose} {where} gave no score: {why_no_score(reward, total)}",
             operation="step",
             environment=name,
             seed=plan.seed,

@@ -1,5 +1,7 @@
 """What players tell a run by raising it; none of these is ever raised out of one."""
 
+from math import isfinite
+
 from rlcore import (
     CallTimeout,
     EnvironmentException,
@@ -60,3 +62,8 @@ def failed(error: RLMeshException) -> EpisodeFailed:
     if isinstance(error, CallTimeout):
         return EpisodeFailed(Outcome.TIMEOUT, error)
     return EpisodeFailed(Outcome.INFRA_ERROR, error)
+
+
+def why_no_score(reward: float, total: float) -> str:
+    """Return what is wrong with a reward, or with the sum of an episode's with it."""
+    return f"reward is {reward}" if not isfinite(reward) else f"its rewards add up to {total}"

@@ -13,7 +13,7 @@ from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.client.dialling import MANY_LANES
 from rlmesh.protocol.handshake import PRIVATE_SESSIONS
 from rlmesh.runs.driven import Described, has_lanes, is_handle, is_stepped
-from rlmesh.runs.local_content import content_of_env
+from rlmesh.runs.local_content import content_of_env, innermost
 from rlmesh.runs.local_env import LocalEnv
 from rlmesh.runs.local_lanes import LocalLanes
 
@@ -347,7 +347,7 @@ def _closing(target: Target) -> Callable[[], None]:
 
 
 def _require_alike(targets: Sequence[Target]) -> None:
-    first = targets[0].env.identity
+    first, kind = targets[0].env.identity, _class_of(targets[0])
     for number, target in enumerate(targets):
         found = target.env.identity
         if (found and found.contract_digest) != (first and first.contract_digest):
@@ -355,3 +355,18 @@ def _require_alike(targets: Sequence[Target]) -> None:
                 f"environment {number} of the list is {found}, and the first is {first}",
                 hint="All have to have the same spaces, metadata and number of lanes.",
             )
+        other = _class_of(target)
+        if kind is not None and other is not None and other != kind:
+            raise ConfigurationError(
+                f"environment {number} of the list is a {other}, and the first is a {kind}",
+                hint="Run them one after another: results of two environments do not mix.",
+            )
+
+
+def _class_of(target: Target) -> str | None:
+    """Where spaces are alike, and no registered name tells, the class does."""
+    env = target.env
+    if not isinstance(env, LocalEnv | LocalLanes):
+        return None
+    found = type(innermost(env.env))
+    return f"{found.__module__}.{found.__qualname__}"
