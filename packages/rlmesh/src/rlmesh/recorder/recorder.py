@@ -199,8 +199,8 @@ class Recorder:
             parquet: also write the steps as Parquet.
             hud: draw episode, step, return and seed on the frames.
             source: what `rlmesh replay` makes the environment from: a gymnasium id,
-                `module:attribute`, or an address. By default the id of what gymnasium made, and
-                what it was made with.
+                `module:attribute`, or an address; it follows the latter two only where it is told
+                to trust the bundle. By default what gymnasium made, as far as that says all.
             env_kwargs: what it is made with.
 
         Raises:
