@@ -405,7 +405,7 @@ def test_a_reward_that_is_not_finite_is_an_error_of_the_environment(
 
 @pytest.mark.parametrize("lanes", [False, True])
 def test_rewards_that_add_up_to_no_number_are_no_score(corridor: Any, lanes: bool) -> None:
-    env = altered(corridor(), reward=1e308)
+    env: Any = altered(corridor(), reward=1e308)
     result = run(RIGHT, SyncVectorEnv([lambda: env]) if lanes else env)
 
     assert outcomes(result) == ["env_error"]
