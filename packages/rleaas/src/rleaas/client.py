@@ -27,6 +27,7 @@ from rleaas.resources.deployments import DeploymentsClient
 from rleaas.resources.environments import EnvironmentsClient
 from rleaas.resources.evaluations import EvaluationClient
 from rleaas.resources.keys import KeysClient, ProfileClient
+from rleaas.resources.metrics import MetricsClient
 from rleaas.resources.observability import ObservabilityClient
 from rleaas.resources.organisations import OrganisationsClient
 from rleaas.resources.platform import Platform
@@ -85,6 +86,7 @@ class Client(Platform[Blocking]):
         self.TrainingJob = TrainingClient(self._driver)
         self.Evaluation = EvaluationClient(self._driver)
         self.AuditLog = AuditLogClient(self._driver)
+        self.Metrics = MetricsClient(self._driver)
         self.Webhook = WebhooksClient(self._driver)
         self.Checkpoint = CheckpointsClient(self._driver)
         self.DataAsset = DataAssetsClient(self._driver)
@@ -160,6 +162,11 @@ class Client(Platform[Blocking]):
         return self.settings.base_url
 
     @property
+    def metrics(self) -> MetricsClient[Blocking]:
+        """`Metrics`, for those who prefer it so."""
+        return self.Metrics
+
+    @property
     def webhooks(self) -> WebhooksClient[Blocking]:
         """`Webhook`, for those who prefer it so."""
         return self.Webhook
@@ -230,6 +237,7 @@ class AsyncClient(Platform[Awaiting]):
         self.TrainingJob = TrainingClient(self._driver)
         self.Evaluation = EvaluationClient(self._driver)
         self.AuditLog = AuditLogClient(self._driver)
+        self.Metrics = MetricsClient(self._driver)
         self.Webhook = WebhooksClient(self._driver)
         self.Checkpoint = CheckpointsClient(self._driver)
         self.DataAsset = DataAssetsClient(self._driver)
@@ -303,6 +311,11 @@ class AsyncClient(Platform[Awaiting]):
     def base_url(self) -> str:
         """The server's address."""
         return self.settings.base_url
+
+    @property
+    def metrics(self) -> MetricsClient[Awaiting]:
+        """`Metrics`, for those who prefer it so."""
+        return self.Metrics
 
     @property
     def webhooks(self) -> WebhooksClient[Awaiting]:

@@ -149,7 +149,7 @@ def test_a_field_with_a_typo_names_the_right_one(platform: Running) -> None:
         ("POST", "/api/training/jobs/x/cancel", "Training job not found", "training_job"),
         ("GET", "/api/checkpoints/training_x/file", "Checkpoint not found", "checkpoint"),
         ("GET", "/api/evaluations/environment", "Evaluation not found", "evaluation"),
-        ("GET", "/api/rollouts//job_x", "Evaluation not found", "evaluation"),
+        ("GET", "/api/rollouts//job_x", "Rollout not found", "rollout"),
     ],
 )
 def test_what_does_not_exist_has_a_fixed_sentence_and_its_id_apart(

@@ -56,6 +56,7 @@ from rleaas.models.evaluation import (
 )
 from rleaas.models.event import Event, EventPage
 from rleaas.models.platform import PlatformInfo
+from rleaas.models.rollout import AuditReport, Kpis, Rollout, RolloutComparison
 from rleaas.models.scenario import (
     Cloned,
     Scenario,
@@ -102,6 +103,7 @@ __all__ = [
     "ApiKey",
     "AttachedVerifier",
     "AuditEvent",
+    "AuditReport",
     "Availability",
     "ChainState",
     "Checkpoint",
@@ -125,6 +127,7 @@ __all__ = [
     "Governance",
     "Identity",
     "JsonObject",
+    "Kpis",
     "LogPage",
     "Manifests",
     "Member",
@@ -142,6 +145,8 @@ __all__ = [
     "RepositoryConfig",
     "RevokedKey",
     "RiskReport",
+    "Rollout",
+    "RolloutComparison",
     "Scenario",
     "ScenarioSuite",
     "Shape",

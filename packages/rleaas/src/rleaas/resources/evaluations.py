@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from builtins import list as list_
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from rlcore import ConfigurationError
+from rlcore import ConfigurationError, UnexpectedReply
 
 from rleaas._binding import D, Resource, call
 from rleaas._flow import request as build
-from rleaas._flow.decode import read
-from rleaas._flow.retry import ask
-from rleaas._flow.wire import Flow
-from rleaas.models import Evaluation, EvaluationReport
+from rleaas._flow.decode import read, read_list
+from rleaas._flow.retry import ask, fetch
+from rleaas._flow.wire import Flow, Save
+from rleaas.models import (
+    AuditReport,
+    Evaluation,
+    EvaluationReport,
+    Rollout,
+    RolloutComparison,
+)
 from rleaas.resources import evaluation_handle as routes
 from rleaas.resources.checkpoints import KIND as CHECKPOINT
 from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
@@ -160,6 +167,92 @@ class EvaluationClient(Resource[D]):
                 hint="Leave environment_name out to get the report by its id.",
             )
         return found
+
+    @call
+    def list_rollouts(self, environment_name: EnvironmentRef | None = None) -> Flow[list_[Rollout]]:
+        """Return the rollouts that are stored of an environment, or of all, newest first."""
+        if environment_name is None:
+            request = build.get("/api/rollouts-all")
+        else:
+            name = reference(environment_name)
+            request = build.get(build.path("/api/rollouts/{}", name), kind="environment", ref=name)
+        reply = yield from ask(request, self._context)
+        return read_list(Rollout, request, reply, "rollouts")[0]
+
+    @call
+    def get_rollout(self, rollout_id: str, environment_name: EnvironmentRef) -> Flow[Rollout]:
+        """Return a rollout of an environment with its steps.
+
+        Raises:
+            NotFoundError: there is none with this id on this environment.
+        """
+        path = build.path("/api/rollouts/{}/{}", reference(environment_name), rollout_id)
+        request = build.get(path, kind="rollout", ref=rollout_id)
+        reply = yield from ask(request, self._context)
+        return read(Rollout, request, reply)
+
+    @call
+    def get_rollout_comparison(
+        self,
+        environment_name: EnvironmentRef,
+        baseline_id: str,
+        trained_id: str,
+        job_id: str | None = None,
+    ) -> Flow[RolloutComparison]:
+        """Return how two rollouts, or two evaluations, of an environment differ.
+
+        Raises:
+            NotFoundError: one of them is not there.
+        """
+        path = build.path("/api/rollout-comparison/{}", reference(environment_name))
+        params = {"baseline_id": baseline_id, "trained_id": trained_id, "job_id": job_id}
+        request = build.get(path, params, kind="rollout")
+        reply = yield from ask(request, self._context)
+        return read(RolloutComparison, request, reply)
+
+    @call
+    def export_audit_report(
+        self,
+        evaluation_id: str = "",
+        format: str = "json",
+        include_trajectory_summary: bool = True,
+        include_verifier_explanations: bool = True,
+        signature: bool = False,
+    ) -> Flow[AuditReport]:
+        """Let the platform write a report about an evaluation, or about the newest, to a file.
+
+        Args:
+            evaluation_id: which one; empty is the newest hundred.
+            format: `json` or `csv`.
+            include_trajectory_summary: whether each episode is in it.
+            include_verifier_explanations: whether what verifiers said is in it.
+            signature: whether the answer has the platform's HMAC-SHA256 of the file.
+
+        Raises:
+            EvaluationNotFound: there is no such evaluation.
+            InvalidRequestError: there is no such format.
+        """
+        body: dict[str, object] = {
+            "format": format,
+            "include_trajectory_summary": include_trajectory_summary,
+            "include_verifier_explanations": include_verifier_explanations,
+            "signature": signature,
+            **({"evaluation_id": evaluation_id} if evaluation_id else {}),
+        }
+        key = self._context.new_key()
+        request = build.post("/api/rollouts/export", body, key=key, kind="evaluation")
+        reply = yield from ask(request, self._context)
+        return read(AuditReport, request, reply)
+
+    @call
+    def download_report(self, report: AuditReport, path: str | Path) -> Flow[Path]:
+        """Save the file of a report, which must have the digest that was told; return where."""
+        target = Path(path).expanduser().absolute()
+        request = build.get(report.report_url, kind="report", ref=report.report_url)
+        saved = yield from fetch(Save(request, target, report.sha256), self._context)
+        if saved.sha256 != report.sha256:
+            raise UnexpectedReply(f"{report.report_url} has the digest {saved.sha256}")
+        return target
 
     @call
     def cancel(self, evaluation_id: str) -> Flow[EvaluationJobResource[D]]:

@@ -22,7 +22,7 @@ from rleaas._flow.decode import read_list
 from rleaas._flow.poll import Wait, wait
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Item, Stream, pause
-from rleaas.models import Event, MetricPoint, TrainingJob, TrainingResults, Webhook
+from rleaas.models import Event, MetricPoint, Rollout, TrainingJob, TrainingResults, Webhook
 from rleaas.resources import training_routes as routes
 from rleaas.resources.checkpoints import CheckpointResource
 from rleaas.resources.event_stream import ENDS, HOLD, page
@@ -314,6 +314,14 @@ class TrainingJobResource(Handle[D, TrainingJob]):
                     waited_for=f"the events of training job {self.id!r}",
                     last_status=self.status,
                 )
+
+    @call
+    def list_rollouts(self) -> Flow[list_[Rollout]]:
+        """Return the rollouts that are stored of the job, newest first."""
+        path = build.path("/api/training/runs/{}/rollouts", self.id)
+        request = build.get(path, kind=routes.KIND, ref=self.id)
+        reply = yield from ask(request, self._context)
+        return read_list(Rollout, request, reply, "rollouts")[0]
 
     @call
     def set_webhook(

@@ -26,6 +26,7 @@ from rleaas.server.routes import (
     events,
     governance,
     keys,
+    kpis,
     observer,
     organisations,
     platform,
@@ -83,6 +84,7 @@ def create_app(state: ServerState) -> FastAPI:
         governance.router,
         events.router,
         webhooks.router,
+        kpis.router,
         worker.router,
     ):
         app.include_router(router)

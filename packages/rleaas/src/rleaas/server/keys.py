@@ -29,6 +29,11 @@ class ServerKeys:
         """The key that signs the tokens of workers."""
         return self._derive("workers")
 
+    @property
+    def reports(self) -> Secret:
+        """The key that signs exported reports."""
+        return self._derive("reports")
+
     def seal(self, purpose: str, secret: Secret) -> str:
         """Encrypt what is kept for others, such as the token of a repository."""
         return self._box(purpose).encrypt(secret.reveal().encode()).decode()

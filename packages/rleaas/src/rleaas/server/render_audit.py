@@ -67,7 +67,7 @@ def as_csv(rows: Iterable[AuditRow]) -> Iterator[str]:
     for row in rows:
         told = audit_record(row)
         told["details"] = json.dumps(row.data, sort_keys=True)
-        yield _line([_harmless(told[column]) for column in COLUMNS])
+        yield _line([harmless(told[column]) for column in COLUMNS])
 
 
 def _line(cells: Iterable[object]) -> str:
@@ -76,8 +76,8 @@ def _line(cells: Iterable[object]) -> str:
     return text.getvalue()
 
 
-def _harmless(value: object) -> object:
-    # A cell that begins like this is a formula to a spreadsheet, and anybody may name things.
+def harmless(value: object) -> object:
+    """The value as a cell that no spreadsheet takes for a formula; anybody may name things."""
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
         return f"'{value}"
     return value

@@ -22,6 +22,7 @@ from rleaas.server.keys import ServerKeys
 from rleaas.server.outbound import Outbound
 from rleaas.server.principals import Principals
 from rleaas.server.probes import Probes
+from rleaas.server.report_files import ReportFiles
 from rleaas.server.retention import EVERY_SECONDS, Retention
 from rleaas.server.rounds import Round, Rounds
 from rleaas.server.rules import lifecycle
@@ -54,6 +55,7 @@ class ServerState:
             operator=settings.api_key,
             is_open=settings.api_key is None and not settings.needs_keys,
         )
+        self.reports = ReportFiles(data / "reports", self.keys.reports)
         self.feed = Feed(self.database)
         self.denials = Denials(self.database)
         self.logs = JobLogs(data / "logs" / "jobs")

@@ -9,7 +9,7 @@ from rleaas.server.routes.bodies import JsonObject, StartEvaluation
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency, workable_version
 from rleaas.server.routes.training import JobStatus, Limit, cancel, page_of_jobs
 from rleaas.server.rules.requests import evaluation_seeds
-from rleaas.server.store import events, jobs
+from rleaas.server.store import events, jobs, rollouts
 
 router = APIRouter(
     tags=["evaluations"], dependencies=[Depends(require_user)], responses=documented(401)
@@ -97,4 +97,7 @@ def report(caller: CallerOf, evaluation_id: str) -> JsonObject:
     """The evaluation's report as far as it has come."""
     with caller.read() as session:
         row = jobs.find(session, jobs.EVALUATION, evaluation_id)
-        return render.report(row, events.about(session, jobs.subject(row), ["episode"]))
+        told = render.report(row, events.about(session, jobs.subject(row), ["episode"]))
+        played, _ = rollouts.page(session, job_id=row.id)
+    told["rollout_ids"] = [one.id for one in reversed(played)]
+    return told

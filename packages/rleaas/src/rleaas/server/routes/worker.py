@@ -8,7 +8,7 @@ from fastapi.concurrency import run_in_threadpool
 from rlcore import ConfigurationError, ConflictError
 from sqlalchemy.orm import Session
 
-from rleaas.server import alerts, render
+from rleaas.server import alerts, outcomes, render
 from rleaas.server.access import State, require_worker
 from rleaas.server.checkpoint_files import CHECKPOINT_ID, StoredFile
 from rleaas.server.failures import documented
@@ -173,6 +173,7 @@ def _apply(session: Session, row: JobRow, reports: list[Report]) -> None:
         row.results = dict(after.results)
         if after.finished:
             row.completed_at = datetime.now(UTC)
+        outcomes.note(session, row, report.type, report.data)
         alerts.watch(session, row, report.type, report.data)
         if report.type not in _NO_EVENTS:
             jobs.tell(session, row, report.type, report.data, report.at)

@@ -1,0 +1,74 @@
+"""Episodes that are stored, how they compare, and figures over them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from rleaas.models.shape import JsonObject, Moment, Shape, Status
+
+
+class Rollout(Shape):
+    """An episode; lists of rollouts leave out `steps`."""
+
+    other_names: ClassVar = {
+        "environment_name": ("environment",),
+        "total_reward": ("score",),
+        "score": ("total_reward",),
+    }
+
+    id: str
+    status: Status = "completed"
+    environment_name: str | None = None
+    episode_number: int | None = None
+    score: float | None = None
+    total_reward: float | None = None
+    total_steps: int = 0
+    success: bool | None = None
+    scenario_id: str | None = None
+    job_id: str | None = None
+    source: str | None = None
+    steps: list[JsonObject] = Field(default_factory=list[JsonObject])
+    verifier_results: list[JsonObject] = Field(default_factory=list[JsonObject])
+    created_at: Moment | None = None
+
+
+class RolloutComparison(Shape):
+    """How two rollouts or evaluations differ; `delta` is the second's score less the first's."""
+
+    environment_name: str
+    delta: float | None = None
+    improvement: float | None = None
+    winner: str | None = None
+    winner_id: str | None = None
+    baseline: JsonObject = Field(default_factory=dict[str, object])
+    trained: JsonObject = Field(default_factory=dict[str, object])
+    per_scenario_diff: list[JsonObject] = Field(default_factory=list[JsonObject])
+
+
+class AuditReport(Shape):
+    """A report that was written: where it is, and the digest of exactly its bytes."""
+
+    report_url: str
+    format: str
+    sha256: str
+    signature: str | None = None
+    size_bytes: int | None = None
+
+
+class Kpis(Shape):
+    """Figures over rollouts; None where nothing is known."""
+
+    avg_reward: float | None = None
+    pass_rate: float | None = None
+    avg_completion_steps: float | None = None
+    aml_compliance_rate: float | None = None
+    kyc_check_rate: float | None = None
+    rates: dict[str, float] = Field(default_factory=dict[str, float])
+    episodes: int = 0
+    failed_episodes: int = 0
+    environment_name: str | None = None
+    checkpoint: str | None = None
+    evaluation_id: str | None = None
+    timestamp: Moment | None = None

@@ -1,0 +1,57 @@
+"""Reports that were exported: files with the digest of exactly their bytes."""
+
+import hashlib
+import hmac
+import os
+import re
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rlcore import NotFoundError, Secret
+
+_NAME: Final = re.compile(r"report_[0-9a-f]{24}\.(json|csv)")
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFile:
+    """A file that is there, its digest, and its signature."""
+
+    name: str
+    sha256: str
+    signature: str
+    size_bytes: int
+
+
+class ReportFiles:
+    """The exported reports of each organisation; none sees those of another."""
+
+    def __init__(self, root: Path, key: Secret) -> None:
+        self._root = root
+        self._key = key
+
+    def keep(self, organisation: int, format: str, content: bytes) -> ReportFile:
+        """Write a report; it is there as a whole, or not at all."""
+        name = f"report_{secrets.token_hex(12)}.{format}"
+        place = self._root / str(organisation) / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        part = place.with_suffix(".part")
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(place)
+        signature = hmac.new(self._key.reveal().encode(), content, hashlib.sha256).hexdigest()
+        return ReportFile(name, hashlib.sha256(content).hexdigest(), signature, len(content))
+
+    def find(self, organisation: int, name: str) -> Path:
+        """Return where a report is.
+
+        Raises:
+            NotFoundError: there is none of this name.
+        """
+        place = self._root / str(organisation) / name
+        if not _NAME.fullmatch(name) or not place.is_file():
+            raise NotFoundError(kind="report", ref=name)
+        return place
