@@ -28,6 +28,18 @@ def test_an_uploaded_asset_comes_back_with_its_bytes_and_digest(platform: Runnin
     assert file.headers["x-content-sha256"] == known["sha256"]
 
 
+def test_an_upload_that_is_repeated_is_one_asset(platform: Running) -> None:
+    replies = [
+        platform.http.post(
+            "/api/data-assets?name=x", content=CONTENT, headers={"Idempotency-Key": "once"}
+        ).json()["id"]
+        for _ in range(2)
+    ]
+
+    assert replies[0] == replies[1]
+    assert platform.ok(platform.http.get("/api/data-assets"))["count"] == 1
+
+
 def test_an_empty_upload_is_refused(platform: Running) -> None:
     reply = platform.http.post("/api/data-assets?name=x", content=b"")
 

@@ -51,7 +51,8 @@ class DataAssetsClient(Resource[D]):
             path="/api/data-assets",
             params=(("name", name),),
             content=content,
-            headers={"Content-Type": media_type},
+            headers={"Content-Type": media_type, "Idempotency-Key": self._context.new_key()},
+            keyed=True,
             timeout=max(self._context.timeout, 300.0),
         )
         return read(DataAsset, request, (yield from ask(request, self._context)))

@@ -13,7 +13,9 @@ from rleaas.server.failures import documented
 from rleaas.server.render import moment
 from rleaas.server.routes.bodies import JsonObject
 from rleaas.server.routes.environment_bodies import AttachData
-from rleaas.server.store import audit, data_assets, environments
+from rleaas.server.routes.requests import IdempotencyHeader, idempotency
+from rleaas.server.store import audit, data_assets, environments, once
+from rleaas.server.store.jobs import IdempotencyKey
 from rleaas.server.store.tables import DataAssetRow, DataAttachmentRow, EnvironmentRow
 
 router = APIRouter(tags=["data"], dependencies=[Depends(require_user)], responses=documented(401))
@@ -26,9 +28,13 @@ Name = Annotated[str, Query(min_length=1, max_length=200, pattern=r"\S")]
 Media = Annotated[str, Header(alias="content-type", max_length=100)]
 
 
-@router.post("/api/data-assets", responses=documented(400, 413, 422))
+@router.post("/api/data-assets", responses=documented(400, 409, 413, 422))
 async def upload_asset(
-    request: Request, caller: Caller, name: Name, media_type: Media = "application/octet-stream"
+    request: Request,
+    caller: Caller,
+    name: Name,
+    media_type: Media = "application/octet-stream",
+    key: IdempotencyHeader = None,
 ) -> JsonObject:
     """Keep the request's body as a data asset."""
     files, organisation = caller.state.assets, caller.principal.organisation_id
@@ -36,7 +42,9 @@ async def upload_asset(
         async for chunk in request.stream():
             await run_in_threadpool(incoming.write, chunk)
         sha256 = await run_in_threadpool(incoming.keep)
-    return await run_in_threadpool(_keep, caller, name, media_type, sha256, incoming.size)
+    said: JsonObject = {"name": name, "media_type": media_type, "sha256": sha256}
+    asked = idempotency("data_assets", key, said)
+    return await run_in_threadpool(_keep, caller, asked, name, media_type, sha256, incoming.size)
 
 
 @router.get("/api/data-assets")
@@ -127,8 +135,18 @@ def detach_data(env: str, asset_id: str, caller: Caller) -> JsonObject:
     return {"status": "detached", "data_asset_id": asset_id, "environment_name": row.name}
 
 
-def _keep(caller: CallerOf, name: str, media_type: str, sha256: str, size: int) -> JsonObject:
+def _keep(
+    caller: CallerOf,
+    asked: IdempotencyKey | None,
+    name: str,
+    media_type: str,
+    sha256: str,
+    size: int,
+) -> JsonObject:
     with caller.write() as session:
+        done = once.earlier(session, asked)
+        if done is not None:
+            return done
         row = data_assets.add(session, name=name, media_type=media_type, sha256=sha256, size=size)
         audit.record(
             session,
@@ -137,7 +155,9 @@ def _keep(caller: CallerOf, name: str, media_type: str, sha256: str, size: int) 
             subject=f"data_asset:{row.id}",
             data={"sha256": sha256, "size_bytes": size},
         )
-        return _asset(row)
+        reply = _asset(row)
+        once.keep(session, asked, row.id, reply)
+        return reply
 
 
 def _note(session: Session, caller: CallerOf, what: str, row: EnvironmentRow, asset: str) -> None:
