@@ -1,6 +1,22 @@
-import pytest
-
 from .conftest import Running
+
+NONSENSE_SUITES: list[tuple[dict[str, object], int]] = [
+    ({"purpose": "fun"}, 422),
+    ({"scenario_ids": ["s1", "s1"]}, 422),
+    ({"scenario_ids": ["nope"]}, 404),
+    ({"scenario_ids": "s1"}, 422),
+]
+
+NONSENSE: list[dict[str, object]] = [
+    {"tier": 0},
+    {"tier": 5},
+    {"tier": True},
+    {"tier": 1.5},
+    {"max_steps": 0},
+    {"tags": "aml"},
+    {"name": ""},
+    {"context_injection": []},
+]
 
 
 def put(platform: Running, **body: object) -> dict[str, object]:
@@ -41,26 +57,12 @@ def test_falsy_fields_of_a_scenario_are_stored(platform: Running) -> None:
 
 
 # defect: P-7
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"tier": 0},
-        {"tier": 5},
-        {"tier": True},
-        {"tier": 1.5},
-        {"max_steps": 0},
-        {"tags": "aml"},
-        {"name": ""},
-        {"context_injection": []},
-    ],
-)
-def test_a_scenario_that_makes_no_sense_is_refused(
-    platform: Running, wrong: dict[str, object]
-) -> None:
-    reply = platform.http.post("/api/scenarios", json={"id": "s1", "name": "x", **wrong})
+def test_a_scenario_that_makes_no_sense_is_refused(platform: Running) -> None:
+    for wrong in NONSENSE:
+        reply = platform.http.post("/api/scenarios", json={"id": "s1", "name": "x", **wrong})
 
-    assert reply.status_code == 422
-    assert ids(platform) == []
+        assert reply.status_code == 422
+        assert ids(platform) == []
 
 
 def test_an_unknown_id_without_a_name_makes_no_scenario(platform: Running) -> None:
@@ -163,24 +165,14 @@ def test_a_suite_has_routes_of_its_own(platform: Running) -> None:
     assert ids(platform) == ["s1"]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "status"),
-    [
-        ({"purpose": "fun"}, 422),
-        ({"scenario_ids": ["s1", "s1"]}, 422),
-        ({"scenario_ids": ["nope"]}, 404),
-        ({"scenario_ids": "s1"}, 422),
-    ],
-)
-def test_a_suite_that_makes_no_sense_is_refused(
-    platform: Running, wrong: dict[str, object], status: int
-) -> None:
-    put(platform, id="s1", name="one")
-    body = {"id": "u1", "name": "suite", "scenario_ids": ["s1"], **wrong}
+def test_a_suite_that_makes_no_sense_is_refused(platform: Running) -> None:
+    for wrong, status in NONSENSE_SUITES:
+        put(platform, id="s1", name="one")
+        body = {"id": "u1", "name": "suite", "scenario_ids": ["s1"], **wrong}
 
-    for path in ("/api/scenarios", "/api/scenario-suites"):
-        assert platform.http.post(path, json=body).status_code == status
-    assert ids(platform, type="suite") == []
+        for path in ("/api/scenarios", "/api/scenario-suites"):
+            assert platform.http.post(path, json=body).status_code == status
+        assert ids(platform, type="suite") == []
 
 
 def test_a_deleted_scenario_leaves_its_suites(platform: Running) -> None:
