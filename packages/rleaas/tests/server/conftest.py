@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,19 @@ CONTRACT: dict[str, object] = {
     "action_space": {"kind": "discrete", "n": 2},
     "observation_space": {"kind": "box", "high": ["inf", 1.5]},
 }
+
+# Which engine servers use where a test does not say: `postgresql` plays all tests on it.
+ENGINE = "RLEAAS_TEST_ENGINE"
+# What the engines could do differently: transactions, order, JSON, locks.
+ON_BOTH = frozenset(
+    {
+        "test_evaluations",
+        "test_keys",
+        "test_limits",
+        "test_training",
+        "test_worker_routes",
+    }
+)
 
 IMPATIENT = Patience(tick=0.02, to_cancel=0.3, to_terminate=0.3, to_exit=0.3, to_report=30.0)
 
@@ -128,6 +142,7 @@ class Running:
 
 
 Start = Callable[..., Running]
+MakeDatabase = Callable[[], str]
 
 # A worker in one file: it talks to the server like the real ones, with the standard library only.
 WORKER = """
@@ -193,8 +208,25 @@ def mesh() -> FakeMesh:
     return FakeMesh()
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Play the tests of the files in `ON_BOTH` on PostgreSQL too."""
+    is_chosen = metafunc.definition.path.stem in ON_BOTH
+    if is_chosen and "engine" in metafunc.fixturenames:
+        metafunc.parametrize("engine", ["sqlite", "postgresql"], indirect=True)
+
+
 @pytest.fixture
-def start(mesh: FakeMesh, tmp_path: Path) -> Iterator[Start]:
+def engine(request: pytest.FixtureRequest) -> str | None:
+    """Where servers of the test keep their rows: None is a file in the data directory."""
+    asked = str(getattr(request, "param", os.environ.get(ENGINE, "sqlite")))
+    if asked == "sqlite":
+        return None
+    make: MakeDatabase = request.getfixturevalue("postgresql")
+    return make()
+
+
+@pytest.fixture
+def start(mesh: FakeMesh, tmp_path: Path, engine: str | None) -> Iterator[Start]:
     """Start servers on one data directory; workers follow a plan of reports."""
     running: list[Running] = []
 
@@ -206,6 +238,7 @@ def start(mesh: FakeMesh, tmp_path: Path) -> Iterator[Start]:
         real: bool = False,
         data: Path | None = None,
         patience: Patience = IMPATIENT,
+        database_url: str | None = None,
     ) -> Running:
         def make_state(settings: ServerSettings) -> ServerState:
             if real:
@@ -221,6 +254,7 @@ def start(mesh: FakeMesh, tmp_path: Path) -> Iterator[Start]:
         server = LocalServer(
             data or tmp_path / "data",
             api_key=api_key,
+            database_url=database_url or engine,
             max_workers=max_workers,
             make_state=make_state,
         )

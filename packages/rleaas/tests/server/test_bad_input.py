@@ -52,7 +52,8 @@ def test_a_body_that_cannot_be_read_is_refused_with_what_is_wrong(
 
 def test_a_body_over_the_limit_is_refused_before_it_is_read_whole(platform: Running) -> None:
     head = (
-        b"POST /api/custom-environments HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        b"POST /api/custom-environments HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Type: application/json\r\n"
     )
     address = platform.http.base_url
     with socket.create_connection((address.host, address.port or 80), timeout=10) as line:

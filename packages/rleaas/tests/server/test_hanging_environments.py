@@ -119,7 +119,7 @@ def test_requests_that_wait_for_an_environment_leave_the_server_answering(
     address = (real.http.base_url.host, real.http.base_url.port or 0)
     clients = [socket.create_connection(address) for _ in range(count)]
     for client in clients:
-        client.sendall(b"GET /api/environments/A/endpoint HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.sendall(b"GET /api/environments/A/endpoint HTTP/1.1\r\nHost: localhost\r\n\r\n")
 
     assert real.http.get("/api/health", timeout=20).status_code == 200
     assert real.http.get("/api", timeout=20).status_code == 200
@@ -166,7 +166,7 @@ def test_a_signal_ends_a_server_whose_environment_hangs_without_a_traceback(
     descriptors = [os.pidfd_open(pid) for pid in children_of(process.popen.pid)]
     address = (process.http.base_url.host, process.http.base_url.port or 0)
     with socket.create_connection(address) as client:
-        client.sendall(b"GET /api/environments/A/endpoint HTTP/1.1\r\nHost: x\r\n\r\n")
+        client.sendall(b"GET /api/environments/A/endpoint HTTP/1.1\r\nHost: localhost\r\n\r\n")
         process.http.get("/api/environments/A")
 
         process.popen.send_signal(signal.SIGTERM)
@@ -194,7 +194,7 @@ def test_a_request_that_outlasts_the_grace_period_is_told_that_the_server_stops(
     with socket.create_connection(address) as client:
         # It announces more than it sends, so the server waits for the rest.
         client.sendall(
-            b"POST /api/custom-environments HTTP/1.1\r\nHost: x\r\n"
+            b"POST /api/custom-environments HTTP/1.1\r\nHost: localhost\r\n"
             b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
         )
         assert process.http.get("/api/health").status_code == 200

@@ -12,11 +12,18 @@ from typing import Annotated, Any, Final
 from fastapi import Depends, Request, Security
 from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
-from rlcore import AuthenticationError, PermissionDeniedError, TokenRejected, verify_token
+from rlcore import (
+    AuthenticationError,
+    PermissionDeniedError,
+    RateLimitError,
+    TokenRejected,
+    verify_token,
+)
 from sqlalchemy.orm import Session
 
 from rleaas.server.jobs.scheduler import worker_subject
 from rleaas.server.principals import WORKER, Principal, Scope
+from rleaas.server.rules.grants import RATE
 from rleaas.server.state import ServerState
 
 READING_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -49,7 +56,8 @@ class CallerOf:
 
     def write(self) -> AbstractContextManager[Session]:
         """A transaction on the organisation's rows; what is added belongs to it."""
-        return self.state.database.write(self.principal.organisation_id)
+        principal = self.principal
+        return self.state.database.write(principal.organisation_id, limits=dict(principal.limits))
 
 
 async def principal_of(request: Request, state: State, bearer: Bearer) -> Principal:
@@ -57,6 +65,7 @@ async def principal_of(request: Request, state: State, bearer: Bearer) -> Princi
 
     Raises:
         AuthenticationError: the key is missing, unknown, expired or revoked.
+        RateLimitError: it, or its organisation, asks too often.
     """
     text = None if bearer is None else bearer.credentials
     found = state.principals.remembered(text)
@@ -64,6 +73,7 @@ async def principal_of(request: Request, state: State, bearer: Bearer) -> Princi
         assert text is not None
         found = await run_in_threadpool(state.principals.find, text)
     request.state.principal = found  # for the record, should it be refused what it asks
+    _require_patience(state, found)
     return found
 
 
@@ -146,6 +156,15 @@ Caller = Annotated[CallerOf, Depends(_caller(require_user))]
 Reader = Annotated[CallerOf, Depends(_caller(require_reader))]
 Asker = Annotated[CallerOf, Depends(_caller(require_reading))]
 Admin = Annotated[CallerOf, Depends(_caller(require_admin))]
+
+
+def _require_patience(state: ServerState, asking: Principal) -> None:
+    limits = [(f"key:{asking.key_id}", rate) for name, rate in asking.limits if name == RATE]
+    shared = f"organisation:{asking.organisation_id}"
+    limits += [(shared, rate) for name, rate in asking.shared_limits if name == RATE]
+    wait = state.rates.take(limits, time.monotonic()) if limits else None
+    if wait is not None:
+        raise RateLimitError("too many requests were sent with this key", retry_after=wait)
 
 
 def _with_scope(asking: Principal, scope: Scope) -> Principal:

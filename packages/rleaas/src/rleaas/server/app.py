@@ -5,12 +5,15 @@ import re
 import secrets
 
 from fastapi import Depends, FastAPI
+from rlcore.log import logger
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rleaas.server import failures
 from rleaas.server.body_limit import BodyLimit
+from rleaas.server.guard import Guard, Patience, protect
+from rleaas.server.metrics import Metrics
 from rleaas.server.routes import (
     agent_runs,
     agents,
@@ -43,6 +46,7 @@ from rleaas.server.routes import (
 from rleaas.server.segments import Segments, unfold
 from rleaas.server.state import ServerState
 
+_access = logger("rleaas", "server.access")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -91,7 +95,9 @@ def create_app(state: ServerState) -> FastAPI:
     failures.install(app)
     app.add_middleware(Segments)
     app.add_middleware(BodyLimit)
-    app.add_middleware(Requests)
+    app.add_middleware(Patience)
+    app.add_middleware(Guard, settings=state.settings)
+    app.add_middleware(Requests, metrics=state.metrics)
     return app
 
 
@@ -102,8 +108,9 @@ class Requests:
     those of the framework raise again, and the connection would be lost with the reply.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self._app = app
+        self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, with its id in `request.state`."""
@@ -114,12 +121,16 @@ class Requests:
         request_id = given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(8)}"
         scope.setdefault("state", {})["request_id"] = request_id
         started = False
+        heard = self._metrics.begin()
 
         async def send_with_id(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                MutableHeaders(scope=message)[failures.REQUEST_ID] = request_id
+                headers = MutableHeaders(scope=message)
+                headers[failures.REQUEST_ID] = request_id
+                protect(headers)
+                heard.status = int(message["status"])
             await send(message)
 
         try:
@@ -133,3 +144,14 @@ class Requests:
                 raise
             reply = failures.unexpected(Request(scope), error)
             await reply(scope, receive, send_with_id)
+        finally:
+            path = getattr(scope.get("route"), "path", None)
+            self._metrics.end(heard, scope["method"], path)
+            _access.info(
+                "%s %s %s in %.1f ms",
+                scope["method"],
+                scope["path"],
+                heard.status or "cut off",
+                heard.milliseconds,
+                extra={"request_id": request_id, "status": heard.status},
+            )

@@ -10,8 +10,8 @@ from rlcore import ConfigurationError
 class DataLock:
     """Held while a server uses its data directory; the system lets go of it if the server dies."""
 
-    def __init__(self, data_dir: Path) -> None:
-        """Take the lock.
+    def __init__(self, data_dir: Path, *, shared: bool = False) -> None:
+        """Take the lock; `shared` is for servers whose database is elsewhere.
 
         Raises:
             ConfigurationError: another server has it, or the directory cannot be written to.
@@ -27,7 +27,7 @@ class DataLock:
                 hint="Choose another with --data",
             ) from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError as error:
             owner = os.pread(self._file, 20, 0).decode("ascii", "replace").strip()
             os.close(self._file)

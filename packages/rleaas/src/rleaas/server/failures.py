@@ -52,6 +52,11 @@ def install(app: FastAPI) -> None:
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, Error)  # registered for this class
+    return ours(request, error)
+
+
+def ours(request: Request, error: Error) -> JSONResponse:
+    """Answer a failure that has its class in our tree."""
     status, body = http_from_error(error)
     if status >= 500:
         logger.error("%s %s: %s", request.method, request.url.path, error)

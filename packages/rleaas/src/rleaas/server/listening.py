@@ -39,7 +39,7 @@ class Listening:
         Raises:
             ConfigurationError: one of the two is taken or cannot be had.
         """
-        self._lock = DataLock(settings.data_dir)
+        self._lock = DataLock(settings.data_dir, shared=settings.shares_data)
         try:
             self._socket = _bind(host, port)
         except BaseException:

@@ -83,6 +83,7 @@ class LocalServer:
             api_key=Secret(self._api_key) if self._api_key else None,
             needs_keys=self._require_key,
             database_url=self._database_url,
+            is_local=self._api_key is None and not self._require_key,
             max_workers=self._max_workers,
         )
         try:

@@ -16,6 +16,7 @@ from rleaas.server.settings import (
     ServerSettings,
     database_url,
     default_data_dir,
+    is_loopback,
     require_safe_host,
     server_api_key,
 )
@@ -69,6 +70,7 @@ def serve(
             api_key=key,
             needs_keys=require_key,
             database_url=database_url(database, snapshot()),
+            is_local=not has_key and is_loopback(host),
             max_workers=max_workers,
             allowed_hosts=frozenset(allowed_hosts),
             idle_seconds=idle_minutes * 60 or None,

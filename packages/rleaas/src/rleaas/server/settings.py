@@ -24,6 +24,7 @@ class ServerSettings:
             the server is open.
         database_url: a database elsewhere, such as `postgresql://user@host/name`; by default a
             SQLite file in the data directory.
+        is_local: whether it is for this machine only, so that requests must name a host of it.
         max_workers: how many jobs run at the same time.
         ready_timeout: seconds that an environment may take to come up.
         idle_seconds: after how long without anybody who needs it an environment is stopped, until
@@ -36,10 +37,16 @@ class ServerSettings:
     api_key: Secret | None = None
     needs_keys: bool = False
     database_url: str | None = None
+    is_local: bool = False
     max_workers: int = 2
     ready_timeout: float = 60.0
     idle_seconds: float | None = 3600.0
     allowed_hosts: frozenset[str] = frozenset()
+
+    @property
+    def shares_data(self) -> bool:
+        """Whether other servers may use the data directory too, as the database is elsewhere."""
+        return self.database_url is not None and not self.database_url.startswith("sqlite")
 
 
 def default_data_dir() -> Path:

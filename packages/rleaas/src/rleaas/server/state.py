@@ -1,5 +1,8 @@
 """The parts of a running server, put together in one place."""
 
+import os
+import secrets
+import socket
 from contextlib import ExitStack
 
 from rlcore import contract_digest
@@ -19,6 +22,7 @@ from rleaas.server.job_logs import JobLogs
 from rleaas.server.jobs.commands import WorkerCommand, worker_command
 from rleaas.server.jobs.scheduler import Patience, Scheduler
 from rleaas.server.keys import ServerKeys
+from rleaas.server.metrics import Metrics
 from rleaas.server.outbound import Outbound
 from rleaas.server.principals import Principals
 from rleaas.server.probes import Probes
@@ -26,8 +30,9 @@ from rleaas.server.report_files import ReportFiles
 from rleaas.server.retention import EVERY_SECONDS, Retention
 from rleaas.server.rounds import Round, Rounds
 from rleaas.server.rules import lifecycle
+from rleaas.server.rules.rates import Rates
 from rleaas.server.settings import DATABASE_FILE, ServerSettings
-from rleaas.server.store import environments
+from rleaas.server.store import environments, leases
 from rleaas.server.store.database import Database
 
 
@@ -46,6 +51,8 @@ class ServerState:
         data = settings.data_dir
         data.mkdir(parents=True, exist_ok=True)
         self.settings = settings
+        # Of this start of this process: nobody else will ever be called so.
+        self.holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.keys = ServerKeys(data / "server.key")
         self.database = Database(settings.database_url or data / DATABASE_FILE)
         self.database.migrate()
@@ -58,6 +65,7 @@ class ServerState:
         self.reports = ReportFiles(data / "reports", self.keys.reports)
         self.feed = Feed(self.database)
         self.denials = Denials(self.database)
+        self.rates = Rates()
         self.logs = JobLogs(data / "logs" / "jobs")
         self.files = CheckpointFiles(data / "checkpoints")
         self.assets = AssetFiles(data / "assets")
@@ -83,6 +91,7 @@ class ServerState:
             command=command,
             max_workers=settings.max_workers,
             patience=patience,
+            holder=self.holder,
         )
         self.courier = Courier(self.database, self.keys, self.outbound)
         retention = Retention(self.database, self.logs)
@@ -94,11 +103,13 @@ class ServerState:
         )
 
         self.couriers = Rounds([Round("delivering webhooks", 1.0, self.courier.step)])
+        self.metrics = Metrics(self.database)
 
     def start(self, url: str) -> None:
         """Take up the work that is there; `url` is where workers reach the server."""
         with self.database.write() as session:
-            environments.forget_processes(session)
+            if self.database.is_sqlite or not leases.alive(session):
+                environments.forget_processes(session)  # else they may be another server's
         with self.database.read() as session:
             waiting = environments.page(
                 session, status=lifecycle.REGISTERED, vertical=None, after=0, limit=None
@@ -110,6 +121,13 @@ class ServerState:
         self.scheduler.start(url)
         self.rounds.start()
         self.couriers.start()
+
+    def checks(self) -> dict[str, str | None]:
+        """What has to work for requests to be served, with its problem where it has one."""
+        return {
+            "database": self.database.problem(),
+            "scheduler": None if self.scheduler.is_running else "it is not running",
+        }
 
     def stop(self) -> None:
         """End every worker and every environment process, then close the database."""

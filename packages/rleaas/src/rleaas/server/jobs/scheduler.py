@@ -17,7 +17,7 @@ from rleaas.server.job_logs import JobLogs
 from rleaas.server.jobs.commands import WorkerCommand, worker_command
 from rleaas.server.keys import ServerKeys
 from rleaas.server.rules import lifecycle
-from rleaas.server.store import events, jobs
+from rleaas.server.store import events, jobs, leases
 from rleaas.server.store.database import Database
 from rleaas.server.store.tables import JobRow
 
@@ -50,7 +50,10 @@ class _Worker:
 
 
 class Scheduler:
-    """Runs up to `max_workers` jobs at a time, oldest first."""
+    """Runs up to `max_workers` jobs at a time, oldest first.
+
+    Several servers may share a database: each job has the one that runs it as its holder.
+    """
 
     def __init__(
         self,
@@ -62,6 +65,7 @@ class Scheduler:
         command: WorkerCommand = worker_command,
         max_workers: int = 2,
         patience: Patience | None = None,
+        holder: str = "this",
     ) -> None:
         self._database = database
         self._children = children
@@ -76,19 +80,25 @@ class Scheduler:
         self._finished = threading.Condition()
         self._thread: threading.Thread | None = None
         self._url = ""
+        self._holder = holder
+        self._renewed = 0.0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether jobs are given out: it was started, and is not stopping."""
+        thread = self._thread
+        return thread is not None and thread.is_alive() and not self._stopping.is_set()
 
     def start(self, url: str) -> None:
         """Begin; `url` is where workers reach this server.
 
-        Jobs that were running when the last server stopped have lost their workers and have failed.
+        Jobs of servers that have stopped have lost their workers and have failed.
         """
         self._url = url
         with self._database.write() as session:
-            for row in jobs.unfinished(session):
-                if row.cancel_requested_at is not None:
-                    jobs.finish(session, row, lifecycle.CANCELLED)
-                else:
-                    jobs.finish(session, row, lifecycle.FAILED, "the server stopped")
+            if self._database.is_sqlite:
+                leases.release_all(session)  # the data directory is ours alone
+        self.look_after_leases()
         self._thread = threading.Thread(target=self._run, name="rleaas-scheduler", daemon=True)
         self._thread.start()
 
@@ -108,6 +118,8 @@ class Scheduler:
             for worker in self._workers.values():
                 self._children.stop(worker.child, grace=3.0)
             self._workers.clear()
+        with self._database.write() as session:
+            leases.release(session, self._holder)
 
     def wake(self) -> None:
         """Look now: a job was added, or a report changed one."""
@@ -138,7 +150,23 @@ class Scheduler:
             self._wake.wait(self._patience.tick)
             self._wake.clear()
 
+    def look_after_leases(self) -> None:
+        """Renew our lease, and end the jobs of servers that have lost theirs."""
+        with self._database.write() as session:
+            leases.renew(session, self._holder)
+            alive = leases.alive(session)
+            for row in jobs.unfinished(session):
+                if row.holder in alive:
+                    continue
+                if row.cancel_requested_at is not None:
+                    jobs.finish(session, row, lifecycle.CANCELLED)
+                else:
+                    jobs.finish(session, row, lifecycle.FAILED, "the server stopped")
+        self._renewed = time.monotonic()
+
     def _tick(self) -> None:
+        if time.monotonic() - self._renewed > leases.LEASE_SECONDS / 3:
+            self.look_after_leases()
         for job_id, worker in list(self._workers.items()):
             code = worker.child.poll()
             if code is None:
@@ -155,7 +183,9 @@ class Scheduler:
             row = jobs.oldest_pending(session)
             if row is None:
                 return False
+            # One writer at a time: of several servers only one finds it pending.
             row.status = lifecycle.RUNNING
+            row.holder = self._holder
             row.started_at = datetime.now(UTC)
             jobs.tell(session, row, "launched", {})
         token = mint_token(

@@ -5,10 +5,14 @@ from importlib.metadata import version
 from typing import cast
 
 from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.responses import PlainTextResponse
+from rlcore import PermissionDeniedError, ServerFailure
 
-from rleaas.server.access import require_reader
+from rleaas.server.access import Caller, State, require_reader
 from rleaas.server.failures import documented
+from rleaas.server.metrics import CONTENT_TYPE
 from rleaas.server.routes.bodies import JsonObject
+from rleaas.server.store.tables import FIRST_ORGANISATION
 
 router = APIRouter(tags=["platform"])
 
@@ -29,6 +33,38 @@ async def ping(request: Request) -> JsonObject:
             path: [method.upper() for method in methods] for path, methods in paths.items()
         },
     }
+
+
+@router.get("/healthz")
+async def healthz() -> JsonObject:
+    """Whether the process answers; needs no key."""
+    return {"status": "ok", "version": VERSION}
+
+
+@router.get("/readyz", responses=documented(503))
+def readyz(state: State) -> JsonObject:
+    """Whether requests can be served: the database answers and jobs are given out; needs no key."""
+    checks = state.checks()
+    broken = sorted(name for name, problem in checks.items() if problem is not None)
+    if broken:
+        raise ServerFailure(
+            f"not ready: {', '.join(f'{name} ({checks[name]})' for name in broken)}",
+            status_code=503,
+            code="not_ready",
+        )
+    return {"status": "ready", "checks": dict.fromkeys(checks, "ok")}
+
+
+@router.get(
+    "/metrics",
+    response_class=PlainTextResponse,
+    responses={**documented(401, 403), 200: {"content": {"text/plain": {}}}},
+)
+def metrics(caller: Caller) -> PlainTextResponse:
+    """Figures for Prometheus, of all organisations; for keys of the one the server began with."""
+    if caller.principal.organisation_id != FIRST_ORGANISATION:
+        raise PermissionDeniedError("the figures of the server are for its operators")
+    return PlainTextResponse(caller.state.metrics.text(), media_type=CONTENT_TYPE)
 
 
 @router.get("/api/health")

@@ -1,6 +1,6 @@
 """The database: SQLite in a file, or PostgreSQL; brought up to date when it is opened."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import Connection as SQLiteConnection
@@ -8,11 +8,12 @@ from sqlite3 import Connection as SQLiteConnection
 from alembic import command
 from alembic.config import Config
 from rlcore import ConfigurationError
-from sqlalchemy import Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, select
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from rleaas.server.store.quotas import KEY_LIMITS, require_room
 from rleaas.server.store.tables import Owned
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -87,13 +88,28 @@ class Database:
             yield session
 
     @contextmanager
-    def write(self, organisation: int | None = None) -> Generator[Session]:
-        """A transaction: kept when the block ends, undone when it raises."""
+    def write(
+        self, organisation: int | None = None, *, limits: Mapping[str, float] | None = None
+    ) -> Generator[Session]:
+        """A transaction: kept when the block ends, undone when it raises.
+
+        What is added must find room in the quotas of its organisation, and in these `limits`.
+        """
+        info = {_OWNER: organisation, KEY_LIMITS: limits}
         with (
-            Session(self._writing, expire_on_commit=False, info={_OWNER: organisation}) as session,
+            Session(self._writing, expire_on_commit=False, info=info) as session,
             session.begin(),
         ):
             yield session
+
+    def problem(self) -> str | None:
+        """Return why the database does not answer; None: it does."""
+        try:
+            with self.read() as session:
+                session.execute(select(1))
+        except SQLAlchemyError as error:
+            return f"{type(error).__name__}"
+        return None
 
     def close(self) -> None:
         """Close every connection."""
@@ -137,6 +153,7 @@ def _give_to_its_owner(session: Session, *_: object) -> None:
             if owner is None:
                 raise RuntimeError(f"a new row of {type(row).__name__} belongs to nobody")
             row.organisation_id = owner
+    require_room(session)
 
 
 def _engine_of(url: str) -> Engine:
