@@ -177,7 +177,8 @@ def test_a_journal_continues_where_the_last_command_ended(
 
     out = capsys.readouterr().out
     assert "2 of 3 scored, 1 failed" in out
-    assert len(Path("run.jsonl").read_text().splitlines()) == 4
+    # A header, an episode, the one that failed, that one again, and the last.
+    assert len(Path("run.jsonl").read_text().splitlines()) == 5
     assert main([*COIN, "--seeds", "0:2", "--journal", "run.jsonl"]) == 1
     assert "belongs to another run: len(seeds) is 3 there and 2 here" in capsys.readouterr().err
 
