@@ -346,7 +346,7 @@ class Keywords:
 def keywords_of(function: Callable[..., object]) -> Keywords:
     """Return the keywords of a function; a method's `self` is none."""
     parameters = list(inspect.signature(function).parameters.values())
-    if isinstance(function, FunctionType) and parameters and parameters[0].name == "self":
+    if isinstance(function, FunctionType) and parameters and _is_bound(function, parameters[0]):
         del parameters[0]
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
     found: dict[str, Keyword] = {}
@@ -358,6 +358,19 @@ def keywords_of(function: Callable[..., object]) -> Keywords:
             annotated = optional_scalar(parameter.annotation)
             found[parameter.name] = Keyword(parameter.default, annotated, parameter.annotation)
     return Keywords(found, takes_more)
+
+
+def _is_bound(function: FunctionType, first: inspect.Parameter) -> bool:
+    """Tell whether a function, as its class has it, gets its instance by the first parameter."""
+    if first.name == "self":
+        return True
+    *classes, name = function.__qualname__.split(".")
+    owner: object = sys.modules.get(function.__module__)
+    if "<locals>" in classes:  # nothing leads to its class, and methods are said to be in one
+        return classes[-1] != "<locals>"
+    for part in classes:
+        owner = getattr(owner, part, None)
+    return isinstance(owner, type) and vars(owner).get(name) is function
 
 
 def _require_known(

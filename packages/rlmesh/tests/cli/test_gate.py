@@ -239,7 +239,7 @@ def run_file(path: str, *rewards: float, **facts: Any) -> None:  # Any: the fiel
     [
         ([2.0] * 8, [], 0, "new.json is better than old.json, by reward"),
         ([0.0] * 8, [], 3, "new.json is worse than old.json, by reward"),
-        ([1.0] * 8, ["--decide"], 4, "identical: 8 pairs"),
+        ([1.0] * 8, ["--decide"], 0, "identical: 8 pairs"),
         ([1.0, 1.5] * 4, [], 0, "would decide it"),
         ([1.0, 1.5] * 4, ["--decide"], 4, "would decide it"),
         ([1.0] * 8, ["--metric", "success"], 1, ""),
@@ -299,3 +299,23 @@ def test_help_names_every_exit_code() -> None:
         )
         table = done.stdout.split("exit codes:")[1]
         assert all(f"\n  {code} " in table for code in codes.split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "random", "CartPole-v1", "--episodes", "-1"],
+        ["run", "random", "CartPole-v1", "--min-reward", "nan"],
+        ["compare", "a.json", "b.json", "--confidence", "2"],
+    ],
+)
+def test_a_number_that_an_option_cannot_be_is_wrong_usage(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+
+
+def test_identical_runs_are_decided(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    assert main(["run", "random", "CartPole-v1", "--seeds", "0:8", "--output", str(path)]) == 0
+    assert main(["compare", str(path), str(path), "--decide"]) == 0

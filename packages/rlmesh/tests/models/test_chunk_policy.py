@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import warnings
-from typing import Any, cast
+from typing import Any
 
 import jax as typed_jax
 import numpy as np
@@ -93,23 +93,10 @@ def test_actions_are_replayed_and_said_to_be(contract: Any) -> None:
     assert predicted == [True, False, False, True, False, False, True]
 
 
-def test_a_model_without_chunks_can_be_one_action_ahead(contract: Any) -> None:
-    policy = policy_for(NumpyModel(lambda observation: observation[:1]), prefetch_lead=1)
-    assert played(policy, 4, contract)[0] == [0, 0, 1, 2]
-
-    class Batched(NumpyModel):
-        def predict_batch(self, observations: Any) -> Any:
-            return observations[:, :1]
-
-    lanes_policy = policy_for(Batched(), prefetch_lead=1)
-    lanes_policy.bind(contract(), num_envs=2)
-    lanes = [lanes_policy.begin("a", 1), lanes_policy.begin("b", 2)]
-    answers: list[Any] = []
-    for step in range(3):
-        batch = np.stack([at(step), at(step + 5)])
-        answers.append(np.stack(cast("Any", lanes_policy.predict_batch(batch, lanes))))
-    lanes_policy.close()
-    assert [answer[:, 0].tolist() for answer in answers] == [[0, 5], [0, 5], [1, 6]]
+def test_a_lead_without_chunks_is_said_to_have_no_effect_and_has_none(contract: Any) -> None:
+    with pytest.warns(UserWarning, match="prefetch_lead=1 has no effect"):
+        policy = policy_for(NumpyModel(lambda observation: observation[:1]), prefetch_lead=1)
+    assert played(policy, 4, contract)[0] == [0, 1, 2, 3]
 
 
 def test_a_horizon_without_chunks_is_said_to_have_no_effect() -> None:

@@ -231,3 +231,25 @@ def test_a_policy_may_fit_itself_to_an_environment(contract: Any) -> None:
     policy.bind(contract(), num_envs=1)
     assert policy.predict(np.zeros(2), policy.begin("e", 1)) == [-9]
     assert model.predict(np.zeros(2)) is None
+
+
+@pytest.mark.parametrize("made", ["rlmesh.numpy.Model(max)", "max", "rlmesh.numpy.Model"])
+def test_a_function_without_parameters_makes_the_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: str
+) -> None:
+    from rlmesh.models.sources import model_behind
+
+    name = "makes_models"
+    (tmp_path / f"{name}.py").write_text(
+        f"import rlmesh\ndef make():\n    return {made}\ndef bad():\n    1 / 0\n"
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, name, raising=False)
+
+    found = model_from_text(f"{name}:make")
+    assert found is rlmesh.numpy.Model or isinstance(found, rlmesh.numpy.Model)
+    with pytest.raises(ConfigurationError, match=r"cannot make a model with .*ZeroDivisionError"):
+        model_from_text(f"{name}:bad")
+    if made != "rlmesh.numpy.Model":
+        assert isinstance(model_behind(f"{name}:make", {}, insist=True), rlmesh.numpy.Model)
+    assert model_behind(f"{name}:make", {}) is None  # it may make an environment

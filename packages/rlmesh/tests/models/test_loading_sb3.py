@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 import rlmesh
 import stable_baselines3
+import torch
 from gymnasium import spaces
 from rlcore import ConfigurationError, MissingDependencyError
 from rlmesh.models.loading_sb3 import Sb3Policy
@@ -228,3 +229,28 @@ def test_a_recurrent_policy_remembers_each_episode_apart() -> None:
     first, second = policy.begin("a", 1), policy.begin("b", 2)
     order = [first, first, second, first, second]
     assert [policy.predict(0, episode) for episode in order] == [0, 1, 0, 2, 1]
+
+
+@pytest.mark.parametrize(("name", "env_id"), [("PPO", "CartPole-v1"), ("SAC", "Pendulum-v1")])
+def test_samples_follow_from_the_seed_of_the_episode_alone(
+    tmp_path: Path, name: str, env_id: str
+) -> None:
+    path = tmp_path / "policy.zip"
+    saved(name, env_id, path)
+    model = rlmesh.load_model(path, device="cpu", deterministic=False)
+
+    def played(seeds: list[int], lanes: int) -> list[tuple[float | None, int]]:
+        one, many = gymnasium.make, gymnasium.make_vec
+        env: Any = many(env_id, lanes, vectorization_mode="sync") if lanes else one(env_id)
+        result = rlmesh.run(model, env, seeds=seeds, max_episode_steps=20, close_env=True)
+        return [(episode.reward, episode.steps) for episode in result.episodes]
+
+    torch.manual_seed(5)
+    first, before = played([0, 1], 0), torch.get_rng_state()
+    torch.manual_seed(6)
+    np.random.seed(6)
+
+    assert played([1, 0], 0) == first[::-1]
+    assert played([0, 1], 2) == [pytest.approx(episode) for episode in first]
+    torch.manual_seed(5)
+    assert torch.equal(before, torch.get_rng_state())  # which is the caller's own

@@ -208,3 +208,24 @@ def test_scores_may_be_sampled_by_the_seed_of_the_episode() -> None:
     assert first == played(1)
     assert first != played(2)
     assert set(first) == {0, 1}
+
+
+def _raises() -> Any:
+    raise LookupError("no such layer")
+
+
+@pytest.mark.parametrize(
+    ("module", "what"),
+    [
+        (5, "module is 5"),
+        (_raises, "module=_raises raised LookupError: no such layer"),
+        (dict, "made {}, which is no torch.nn.Module"),
+    ],
+)
+def test_a_module_that_is_none_is_not_blamed_on_the_file(
+    tmp_path: Path, module: Any, what: str
+) -> None:
+    write("weights", tmp_path / "a.pth")
+    with pytest.raises(ConfigurationError, match=what) as caught:
+        rlmesh.load_model(tmp_path / "a.pth", module=module)
+    assert not isinstance(caught.value, ModelFileError)

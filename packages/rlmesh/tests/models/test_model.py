@@ -252,3 +252,18 @@ def test_the_shorthands_take_what_the_functions_take() -> None:
         "model",
         "env",
     }
+
+
+def test_the_instance_of_a_method_may_have_any_name() -> None:
+    class Odd(NumpyModel[Any, Any]):
+        def load(this, weight: int = 0) -> None:  # noqa: N805  # pyright: ignore[reportSelfClsParameterName]  # the name is tested
+            this.weight = weight
+
+        def predict(self, observation: Any) -> Any:
+            return self.weight
+
+    assert Odd.from_config(weight=3).predict(None) == 3
+
+
+def test_a_model_that_was_never_served_can_be_shut_down() -> None:
+    NumpyModel(max).shutdown()

@@ -447,3 +447,44 @@ def test_samples_need_a_space_that_can_be_described() -> None:
     assert policy.predict(None, policy.begin("a", 1)) in (0, 1, 2)
     with pytest.raises(ConfigurationError, match="cannot sample"):
         policy.bind(None, num_envs=1, action_space=object())
+
+
+INFINITE: list[tuple[Any, Any]] = [
+    (spaces.Box(-1, 1, (2,), np.float32), np.array([0, np.inf], np.float32)),
+    (spaces.Box(-1, 1, (1, 2), np.float64), np.array([[0, -np.inf]])),
+    (spaces.Box(-np.inf, 1, (2,), np.float32), np.array([-np.inf, np.inf], np.float32)),
+    (
+        spaces.Dict(a=spaces.Tuple([spaces.Discrete(2), spaces.Box(0, 1, (1,), np.float32)])),
+        {"a": (1, np.array([np.inf], np.float32))},
+    ),
+]
+
+
+@pytest.mark.parametrize(("space", "action"), INFINITE)
+def test_an_infinite_action_is_none_where_the_space_has_bounds(
+    contract: Any, space: Any, action: Any
+) -> None:
+    policy = policy_for(NumpyModel(lambda observation: action))
+    policy.bind(contract(acted=space), num_envs=2)
+    episode = policy.begin("a", 1)
+    with pytest.raises(PredictionError, match="has infinities"):
+        policy.predict(OBSERVATION, episode)
+    with pytest.raises(PredictionError, match="has infinities"):
+        policy.predict_batch(np.stack([OBSERVATION, OBSERVATION]), [episode, episode])
+    policy.close()
+
+
+@pytest.mark.parametrize(
+    ("space", "action"),
+    [
+        (spaces.Box(-1, 1, (2,), np.float32), np.array([3e38, -5], np.float32)),
+        (spaces.Box(-np.inf, 1, (2,), np.float32), np.array([-np.inf, 0], np.float32)),
+    ],
+)
+def test_finite_numbers_beyond_the_bounds_are_left_to_the_environment(
+    contract: Any, space: Any, action: Any
+) -> None:
+    policy = policy_for(NumpyModel(lambda observation: action))
+    policy.bind(contract(acted=space), num_envs=1)
+    assert policy.predict(OBSERVATION, policy.begin("a", 1)) is action
+    policy.close()

@@ -242,3 +242,20 @@ def test_a_comparison_can_be_written_down_and_read() -> None:
     assert str(found).splitlines()[0] == "new is better than <old>, by reward"
     assert "&lt;old&gt;" in comparison_html(found)
     assert "<old>" not in comparison_html(found)
+
+
+def test_settings_of_one_run_only_are_told() -> None:
+    first = replace(run_of(scores()), settings={"success_threshold": 1.0})
+    second = replace(run_of(scores()), settings={"max_episode_seconds": 2.0})
+
+    caveats = compare(first, second).caveats
+    assert "success_threshold was 1.0 in the first run and not given in the second" in caveats
+    assert "max_episode_seconds was not given in the first run and 2.0 in the second" in caveats
+
+
+def test_classes_of_environments_with_the_same_spaces_are_told_apart() -> None:
+    def of(name: str) -> RunResult:
+        return run_of(scores(), environment=EnvironmentIdentity(name, None, "sha256:12ab"))
+
+    assert any("'ToyA' and 'ToyB'" in caveat for caveat in compare(of("ToyA"), of("ToyB")).caveats)
+    assert compare(of("ToyA"), of("UnknownEnv-v1")).caveats == ()

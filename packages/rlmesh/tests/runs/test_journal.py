@@ -347,3 +347,29 @@ def test_a_journal_is_opened_before_an_episode_is_played(
         rlmesh.run(Model(lambda observation: 1), env, seeds=range(4), journal=path)
 
     assert env.seeds == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"episode": ' + b"[" * 100_000,
+        json.dumps({"episode": {**episode(1).to_dict(), "index": "1"}}).encode(),
+        json.dumps({"episode": {**episode(1).to_dict(), "reward": None}}).encode(),
+        json.dumps({"episode": episode(0).to_dict()}).encode(),
+        json.dumps({"episode": episode(9).to_dict()}).encode(),
+    ],
+    ids=["nested", "text for a number", "score without reward", "twice", "foreign"],
+)
+def test_a_line_that_no_run_wrote_is_a_journal_error(tmp_path: Path, line: bytes) -> None:
+    path = tmp_path / "run.jsonl"
+    begun(path, episode(0))
+    path.write_bytes(path.read_bytes() + line + b"\n")
+
+    with pytest.raises(JournalError, match="is not the journal of a run"):
+        Journal.open(path, HEADER)
+
+
+@pytest.mark.parametrize("path", ["", "a\0b"])
+def test_what_names_no_file_is_no_journal(path: str) -> None:
+    with pytest.raises(ConfigurationError, match="journal is"):
+        rlmesh.run(Model(lambda observation: 0), "CartPole-v1", journal=path)

@@ -213,3 +213,13 @@ def test_another_model_that_is_served_under_the_name_is_another_one(tmp_path: Pa
                     rlmesh.run(model, Corridor, seeds=[0], journal=journal)
         finally:
             served.shutdown()
+
+
+def test_settings_without_an_end_can_be_written(tmp_path: Path) -> None:
+    options: Any = {"max_episode_seconds": float("inf"), "success_threshold": float("-inf")}
+    journal = tmp_path / "run.jsonl"
+    rlmesh.run(Model(always(0)), Corridor, seeds=[0], journal=journal, **options)
+    result = rlmesh.run(Model(always(0)), Corridor, seeds=[0], journal=journal, **options)
+    assert result.settings["success_threshold"] == "-inf"
+    assert "max_episode_seconds" not in result.settings
+    assert rlmesh.RunResult.from_json(result.to_json()).settings == result.settings

@@ -9,7 +9,7 @@ from rlcore.printable import printable_lines
 
 from rlmesh.cli.look import AddParser
 from rlmesh.cli.play import check_writable
-from rlmesh.cli.run_options import STDOUT, add_json, count_in
+from rlmesh.cli.run_options import STDOUT, add_json, confidence_in, count_in
 
 if TYPE_CHECKING:
     from rlmesh.runs.compare import Comparison
@@ -44,7 +44,7 @@ def add_compare(add: AddParser) -> None:
         "--metric", choices=("success", "reward"), help="what decides (success, where it is told)"
     )
     parser.add_argument(
-        "--confidence", type=float, default=0.95, help="of intervals and verdict (0.95)"
+        "--confidence", type=confidence_in, default=0.95, help="of intervals and verdict (0.95)"
     )
     parser.add_argument(
         "--decide", action="store_true", help="end with 4 where it cannot be told which is better"
@@ -86,7 +86,8 @@ def compare_command(options: argparse.Namespace) -> int:
         return WORSE
     if any(incomplete):
         return FAILED
-    return UNDECIDED if options.decide and found.verdict is Verdict.INCONCLUSIVE else NOT_WORSE
+    undecided = found.verdict is Verdict.INCONCLUSIVE and not found.identical
+    return UNDECIDED if options.decide and undecided else NOT_WORSE
 
 
 def _incomplete(run: "RunResult", allowed: int) -> bool:

@@ -1,6 +1,7 @@
 """The options of `rlmesh run`."""
 
 import argparse
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,6 +80,25 @@ def share_in(text: str) -> float:
     return share
 
 
+def confidence_in(text: str) -> float:
+    """Return a number between 0 and 1 that an option names."""
+    share = share_in(text)
+    if share in (0, 1):
+        raise argparse.ArgumentTypeError(f"{text!r} is not between 0 and 1; 95 % is 0.95")
+    return share
+
+
+def number_in(text: str) -> float:
+    """Return a finite number that an option names."""
+    try:
+        found = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number") from error
+    if not math.isfinite(found):
+        raise argparse.ArgumentTypeError(f"{text!r} is no finite number")
+    return found
+
+
 def count_in(text: str) -> int:
     """Return a whole number that an option names, 0 or more."""
     if not text.isascii() or not text.isdecimal():
@@ -110,7 +130,7 @@ def add_json(add: Add, what: str) -> None:
 
 
 def _add_episodes(add: Add) -> None:
-    add("--episodes", type=int, help="how many episodes (1)")
+    add("--episodes", type=count_in, help="how many episodes (1)")
     add("--seeds", type=seeds_in, help="FIRST:LAST (LAST excluded), or 1,2,3")
     add("--seed", type=int, default=0, help="without --seeds, the first seed (0)")
     add("--max-steps", type=int, help="cut episodes off after so many steps")
@@ -124,7 +144,7 @@ def _add_episodes(add: Add) -> None:
 
 def _add_gate(add: Add) -> None:
     add("--min-success", type=share_in, metavar="RATE", help="success rate to reach, 0 to 1")
-    add("--min-reward", type=float, metavar="X", help="mean reward to reach")
+    add("--min-reward", type=number_in, metavar="X", help="mean reward to reach")
     add(
         "--confident",
         action="store_true",

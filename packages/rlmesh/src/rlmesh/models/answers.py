@@ -12,7 +12,7 @@ from rlcore.errors import CommonFacts
 from rlmesh.codec import NUMPY, compile_codec
 from rlmesh.codec.batch import compile_batch_codec
 from rlmesh.models.context import EpisodeContext
-from rlmesh.spaces import Space
+from rlmesh.spaces import Dict, Space, Tuple
 from rlmesh.spaces.box import Box
 from rlmesh.spaces.coerce import shown
 from rlmesh.spaces.discrete import Discrete
@@ -69,8 +69,9 @@ class Answers:
     """Refuses what is no action, in words about the model.
 
     It asks for the form of the space, as the wire does: shapes, types that can be cast without
-    loss, numbers that exist in a discrete space, no NaN. Bounds of a Box are the environment's to
-    enforce.
+    loss, numbers that exist in a discrete space, no NaN; and for no infinity where a Box has a
+    bound. Finite numbers beyond the bounds are the environment's to clip or to refuse: many clip
+    them, and their policies count on it.
     """
 
     def __init__(self, model: str, contract: EnvContract | None) -> None:
@@ -80,13 +81,19 @@ class Answers:
         self.fits: Fits = _is_something
         self._write: Callable[[Any], object] = _nothing
         self._write_many: Callable[[Any, int], object] = _nothing_of_many
+        self._finite: Callable[[Any, int | None], None] = _nothing_infinite
         if contract is not None:
             space = contract.action_space
             self._space = space
             self._environment = None if contract.id == UNKNOWN_ID else contract.id
             self.fits = surely_fits(space)
-            self._write = compile_codec(space, backend=NUMPY, strict_nan=True).encode
-            self._write_many = compile_batch_codec(space, backend=NUMPY, strict_nan=True).encode
+            one = compile_codec(space, backend=NUMPY, strict_nan=True)
+            many = compile_batch_codec(space, backend=NUMPY, strict_nan=True)
+            self._write, self._write_many = one.encode, many.encode
+            if has_bounds(space):
+                self._finite = lambda written, lanes: require_finite(
+                    space, one.decode(written) if lanes is None else many.decode(written, lanes)
+                )
 
     def check(
         self, action: object, observation: object, episode: EpisodeContext, step: int
@@ -101,7 +108,7 @@ class Answers:
         try:
             if action is None and self._space is None:
                 raise InvalidActionError("there is no action: it is None")
-            self._write(action)
+            self._finite(self._write(action), None)
         except InvalidValueError as error:
             raise self.refusal(error, action, observation, episode, step) from error
 
@@ -116,7 +123,7 @@ class Answers:
         try:
             if actions is None:
                 raise InvalidActionError("there are no actions: it is None")
-            self._write_many(actions, len(episodes))
+            self._finite(self._write_many(actions, len(episodes)), len(episodes))
         except InvalidValueError as error:
             raise self.refusal(error, actions, observations, episodes[0], step) from error
 
@@ -149,6 +156,42 @@ class Answers:
         )
 
 
+def has_bounds(space: Space) -> bool:
+    """Tell whether a space has numbers that can be infinite, and a bound that says they are not."""
+    match space:
+        case Box():
+            bounds = np.concatenate([np.ravel(space.low), np.ravel(space.high)])
+            return DTYPES[space.dtype].kind == "f" and bool(np.isfinite(bounds).any())
+        case Dict():
+            return any(map(has_bounds, space.values()))
+        case Tuple():
+            return any(map(has_bounds, space))
+        case _:
+            return False
+
+
+def require_finite(space: Space, action: Any, path: str = "$") -> None:
+    """Do nothing for an action, or a batch of them, that is finite where the space has bounds.
+
+    Raises:
+        InvalidActionError: it is not.
+    """
+    match space:
+        case Box() if has_bounds(space):
+            beyond = (action == np.inf) & np.isfinite(space.high)
+            beyond |= (action == -np.inf) & np.isfinite(space.low)
+            if beyond.any():
+                raise InvalidActionError("it has infinities, where the space has bounds", path=path)
+        case Dict():
+            for key, part in space.items():
+                require_finite(part, action[key], f"{path}.{key}")
+        case Tuple():
+            for place, part in enumerate(space):
+                require_finite(part, action[place], f"{path}[{place}]")
+        case _:
+            return
+
+
 def surely_fits(space: Space) -> Fits:
     """Return a quick test that accepts what is in form as it stands, and leaves the rest open."""
     if isinstance(space, Box):
@@ -164,21 +207,11 @@ def _box_fits(space: Box) -> Fits:
         return lambda action: (
             type(action) is np.ndarray and action.dtype is dtype and action.shape == shape
         )
-    if len(shape) == 1:
-
-        def fits(action: Any) -> bool:
-            if type(action) is not np.ndarray or action.dtype is not dtype or action.shape != shape:
-                return False
-            # A sum of squares is NaN only where an element is: infinities cannot cancel out.
-            squares = action.dot(action)
-            return bool(squares == squares)
-
-        return fits
     return lambda action: (
         type(action) is np.ndarray
         and action.dtype is dtype
         and action.shape == shape
-        and not np.isnan(action).any()
+        and bool(np.isfinite(action).all())
     )
 
 
@@ -194,6 +227,10 @@ def _is_something(action: object) -> bool:
 
 def _nothing(action: object) -> None:
     """Accept everything: the environment has no contract to hold it against."""
+
+
+def _nothing_infinite(written: object, lanes: int | None) -> None:
+    """Accept everything: there are no bounds."""
 
 
 def _nothing_of_many(actions: object, lanes: int) -> None:

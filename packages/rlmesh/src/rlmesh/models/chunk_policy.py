@@ -14,7 +14,7 @@ from rlcore import InvalidActionError
 
 from rlmesh.models.batching import stack, unstack
 from rlmesh.models.chunks import frames_of
-from rlmesh.models.horizon import usable_horizon
+from rlmesh.models.horizon import usable_horizon, usable_lead
 from rlmesh.models.local_policy import LocalPolicy
 from rlmesh.models.model import Model
 from rlmesh.models.policy import PolicyEpisode
@@ -36,6 +36,7 @@ def chunk_policy(model: Model, horizon: int, lead: int, *, owns_model: bool = Fa
         chunks=model.corners.predict_chunk is not None,
         native_chunk=model.native_chunk,
     )
+    lead = usable_lead(lead, model=model.name, chunks=model.corners.predict_chunk is not None)
     if usable == 1 and not lead:
         return LocalPolicy(model, owns_model=owns_model)
     return ChunkPolicy(model, usable, lead, owns_model=owns_model)
@@ -46,7 +47,7 @@ class ChunkPolicy(LocalPolicy):
 
     With a lead, the next chunk is predicted beside the environment, from the first observation
     after whose own action at most so many are left. Which one that is does not depend on how fast
-    either side is. A model without chunks is then one action ahead.
+    either side is.
     """
 
     def __init__(

@@ -95,6 +95,22 @@ def usable_horizon(horizon: int, *, model: str, chunks: bool, native_chunk: int 
     return horizon
 
 
+def usable_lead(lead: int, *, model: str, chunks: bool) -> int:
+    """Return the lead that a model is driven with: 0 for one that predicts no chunks.
+
+    A UserWarning tells of one that has no effect: actions would be for observations gone by.
+    """
+    if lead and not chunks:
+        warnings.warn(
+            f"{model!r} predicts no chunks, so prefetch_lead={lead} has no effect: it is asked "
+            "for every action when that is needed",
+            UserWarning,
+            stacklevel=3,
+        )
+        return 0
+    return lead
+
+
 def checked_native_chunk(length: object, *, owner: str) -> int | None:
     """Return how many actions a model's chunks always hold; None where they may vary.
 

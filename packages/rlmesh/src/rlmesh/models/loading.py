@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, cast
 
-from rlcore import ConfigurationError, MissingDependencyError
+from rlcore import ConfigurationError, Error, MissingDependencyError
 
 from rlmesh.models.loading_providers import load_address, load_with_manifest
 from rlmesh.models.model import Model, ModelTypeError, is_model, is_model_class
@@ -111,9 +112,33 @@ def model_from_text(source: str, *, native: bool = False, **options: Any) -> obj
     found = attribute(source)
     if is_model(found) or is_model_class(found):
         return found
+    found = made_of(found, source)
+    if is_model(found) or is_model_class(found):
+        return found
     if _is_module(found):
         return load_model(found, **options)
     return Model(found) if native else NumpyModel(found)
+
+
+def made_of(found: object, source: str) -> object:
+    """Return what a function without parameters makes; anything else as it is.
+
+    What takes no observation is no policy.
+
+    Raises:
+        ConfigurationError: it raised.
+    """
+    if not inspect.isfunction(found) or inspect.signature(found).parameters:
+        return found
+    try:
+        return found()
+    except Error:
+        raise
+    except Exception as error:  # a user's function may raise anything
+        what = f"{type(error).__name__}: {error}"
+        raise ConfigurationError(
+            f"cannot make a model with {source!r}: it raised {what}"
+        ) from error
 
 
 def names_file(source: str) -> bool:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import pickle
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
+import torch
 from rlcore import ConfigurationError, MissingDependencyError
 from rlcore.log import logger
 
@@ -104,7 +106,8 @@ def load_sb3(
     statistics = None if normalize is None else _statistics(normalize)
     policy = Sb3Policy(loaded, deterministic=deterministic, normalize=statistics)
     return NumpyModel(
-        policy if policy.is_recurrent else BatchedSb3Policy.of(policy),
+        # Samples are drawn by each episode's own seeds, whoever else is asked for.
+        policy if policy.is_recurrent or not deterministic else BatchedSb3Policy.of(policy),
         name=name or f"{kind.__name__} {path.stem}",
         # A policy that is given other numbers is another policy.
         digest=digest_of(path, *([Path(normalize)] if isinstance(normalize, str | Path) else [])),
@@ -155,13 +158,32 @@ class Sb3Policy:
     def predict(self, observation: Any, context: PredictContext) -> Any:
         """Return the action for one observation; a recurrent state is the episode's."""
         memory = context["state"]
-        action, memory[_STATE] = self.algorithm.predict(
-            self._given(observation),
-            state=memory.get(_STATE),
-            episode_start=np.array([context["predict_index"] == 0]),
-            deterministic=self.deterministic,
-        )
+        drawn = nullcontext() if self.deterministic else self._drawing(context["predict_seed"])
+        with drawn:
+            action, memory[_STATE] = self.algorithm.predict(
+                self._given(observation),
+                state=memory.get(_STATE),
+                episode_start=np.array([context["predict_index"] == 0]),
+                deterministic=self.deterministic,
+            )
         return action.item() if np.ndim(action) == 0 else action
+
+    @contextmanager
+    def _drawing(self, seed: int | None) -> Generator[None]:
+        """Have the library's samples, which are of generators of the process, follow a seed."""
+        if seed is None:
+            yield
+            return
+        device: Any = self.algorithm.device
+        before = np.random.get_state()
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(seed)
+            np.random.seed(seed)
+            self.algorithm.action_space.seed(seed)  # which exploring algorithms sample
+            try:
+                yield
+            finally:
+                np.random.set_state(before)
 
     def _given(self, observation: Any) -> Any:
         return observation if self.normalize is None else self.normalize(observation)

@@ -56,12 +56,11 @@ def load_torch_file(
                 program = _TORCH.export.load(path)
                 loaded, inputs = program.module(), _inputs_of(program)
             case _:
-                state = _TORCH.load(path, map_location="cpu", weights_only=True)
-                loaded = _with_state(path, state, module)
-    except ConfigurationError:
-        raise
+                loaded = _TORCH.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged files raise nearly anything
         raise unreadable(path, kind.value, error) from error
+    if kind is FileKind.STATE_DICT:
+        loaded = _with_state(path, loaded, module)
     return load_module(
         loaded,
         device=device,
@@ -186,7 +185,7 @@ def _with_state(path: Path, state: object, module: object) -> Any:
             f"{path.name!r} holds weights without the module that they are of",
             hint="Give module=MODULE, or a function or class that makes one.",
         )
-    made: Any = module if isinstance(module, torch.nn.Module) else cast("Any", module)()
+    made = _made(module)
     weights = _weights(state)
     if weights is None:
         raise ModelFileError(
@@ -195,11 +194,37 @@ def _with_state(path: Path, state: object, module: object) -> Any:
         )
     try:
         made.load_state_dict(weights)
-    except RuntimeError as error:
+    except (RuntimeError, ValueError, TypeError) as error:
         raise ModelFileError(
             f"the weights in {path.name!r} do not fit {type(made).__name__}: {error}",
             hint="Make the module as it was for training.",
         ) from error
+    return made
+
+
+def _made(module: object) -> Any:
+    """Return the module that weights are for.
+
+    Raises:
+        ConfigurationError: there is none; the file has nothing to do with that.
+    """
+    made: Any = module
+    if not isinstance(module, torch.nn.Module):
+        if not callable(module):
+            raise ConfigurationError(
+                f"module is {module!r}",
+                hint="Give a torch.nn.Module, or a function or class that makes one.",
+            )
+        try:
+            made = module()
+        except Exception as error:  # it is the caller's own
+            name = getattr(module, "__qualname__", repr(module))
+            raise ConfigurationError(
+                f"module={name} raised {type(error).__name__}: {error}",
+                hint="Give a module, or what makes one without arguments.",
+            ) from error
+    if not isinstance(made, torch.nn.Module):
+        raise ConfigurationError(f"module={module!r} made {made!r}, which is no torch.nn.Module")
     return made
 
 

@@ -49,6 +49,8 @@ def kind_of(path: Path) -> FileKind:
     Raises:
         ModelFileError: it is not there, or nothing that can be loaded.
     """
+    if path == Path():  # an empty text
+        raise ModelFileError("no file is named", hint="Give the file of a policy.")
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "does not exist"
         raise ModelFileError(f"{str(path)!r} {what}", hint="Give the file of a policy.")

@@ -98,14 +98,16 @@ class Serving:
         return self._serving().wait(timeout)
 
     def shutdown(self) -> None:
-        """Stop serving: running predictions finish, the model is closed. A second call is fine.
+        """Stop serving: running predictions finish, the model is closed.
+
+        A second call is fine, and so is one before it was ever served, which does nothing.
 
         Raises:
-            SessionClosed: it was never served.
             CallTimeout: the model is still being called, or does not close; it is left so.
             ModelException: its `close` raised.
         """
-        self._serving().shutdown()
+        if self._server is not None:
+            self._server.shutdown()
 
     @property
     def address(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from rlcore import ConfigurationError
 
-from rlmesh.models.loading import load_model
+from rlmesh.models.loading import load_model, made_of
 from rlmesh.models.model import Model, ModelTypeError, is_model, is_model_class
 from rlmesh.models.numpy_model import Model as NumpyModel
 from rlmesh.server.sources import FILES, PYTHON, attribute_of, is_gymnasium_id
@@ -27,7 +27,8 @@ def model_behind(
 
     A `Model` is used as it is, a class of models made with `from_config`; a policy with `predict`,
     or a function of an observation, is wrapped in `rlmesh.numpy.Model`. A function that can be
-    called with the keyword arguments alone makes environments.
+    called with the keyword arguments alone makes environments; with `insist`, one without
+    parameters makes a model.
 
     Args:
         source: `module:attribute`, the file of a policy, or `rleaas://checkpoints/ID`.
@@ -53,6 +54,8 @@ def model_behind(
         return found.from_config(**kwargs)
     if is_model(found) or _is_network(found) or _is_policy(found):
         return _made(found, text, kwargs)
+    if insist and not kwargs and (made := made_of(found, text)) is not found:
+        return given_model(made, {})
     if insist or _takes_observation(found, kwargs):
         return _wrapped(found, text, kwargs)
     return None

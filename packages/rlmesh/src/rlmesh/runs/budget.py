@@ -1,5 +1,6 @@
 """Which episodes a run plays: how many, with which seeds, under which limits."""
 
+import math
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 from itertools import islice
@@ -92,7 +93,7 @@ def limits(
 
 
 def seconds_given(value: float | None, name: str) -> float | None:
-    """Return a span of time, or None.
+    """Return a span of time; None where there is none, or no end of it.
 
     Raises:
         ConfigurationError: it is not a positive number.
@@ -102,7 +103,7 @@ def seconds_given(value: float | None, name: str) -> float | None:
     seconds = number(value, name)
     if seconds <= 0:
         raise ConfigurationError(f"{name} is {value!r}", hint="give a positive number")
-    return seconds
+    return None if math.isinf(seconds) else seconds
 
 
 def same_count(episodes: object, max_episodes: object) -> int | None:

@@ -1,7 +1,7 @@
 """Whether one run is better than another: paired by seed, with an interval and a verdict."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -18,6 +18,7 @@ from rlmesh.runs.paired import (
 )
 from rlmesh.runs.statistics import Interval, bootstrap_mean_interval, require_confidence
 from rlmesh.runs.tables import listed
+from rlmesh.specs import UNKNOWN_ID
 
 if TYPE_CHECKING:
     from rlmesh.runs.results import EpisodeResult, RunResult
@@ -327,7 +328,11 @@ def _environments(first: "RunResult", second: "RunResult", *, allowed: bool) -> 
     if ours is None or theirs is None:
         return ["a run does not say which environment it is of, so that was not checked"]
     if ours.contract_digest == theirs.contract_digest:
-        return []
+        registered = ours.version is not None or theirs.version is not None
+        if registered or ours.name == theirs.name or UNKNOWN_ID in (ours.name, theirs.name):
+            return []
+        # Names of classes are not in the contract, and no id is there to tell them apart.
+        return [f"the environments are called {ours.name!r} and {theirs.name!r}; spaces agree"]
     if not allowed:
         raise ConfigurationError(
             f"the runs are of different environments: {ours} and {theirs}",
@@ -347,12 +352,18 @@ def _unpaired_caveats(unpaired: Unpaired, pairs: int, confidence: float) -> list
 
 
 def _setting_caveats(first: "RunResult", second: "RunResult") -> list[str]:
+    ours, theirs = first.settings, second.settings
     return [
-        f"{name} was {first.settings[name]!r} in the first run and {second.settings[name]!r} in "
-        "the second"
-        for name in first.settings
-        if name in second.settings and first.settings[name] != second.settings[name]
+        f"{name} was {_setting(ours, name)} in the first run and {_setting(theirs, name)} in the "
+        "second"
+        for name in dict.fromkeys([*ours, *theirs])
+        if ours.get(name) != theirs.get(name)
     ]
+
+
+def _setting(settings: Mapping[str, object], name: str) -> str:
+    value = settings.get(name)
+    return "not given" if value is None else repr(value)
 
 
 def _told(unpaired: Unpaired) -> str:

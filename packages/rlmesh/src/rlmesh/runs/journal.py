@@ -158,7 +158,10 @@ class Journal:
             )
         self.advisories = (*self.header.upgrades(begun), *self.header.gaps(begun))
         for episode in episodes:
-            self._require_expected(episode)
+            try:
+                self._require_expected(episode)
+            except ConfigurationError as error:
+                raise _no_journal(self.path, error.message) from error
             self._recorded[episode.index] = episode
         self._size = len(whole)
         if torn:
@@ -297,7 +300,7 @@ def _parsed(whole: bytes, path: Path) -> tuple[Header, list[EpisodeResult]]:
             line_number += 1
             entry = cast("dict[str, dict[str, object]]", json.loads(line))
             episodes.append(EpisodeResult.from_dict(entry["episode"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _no_journal(path, f"line {line_number} is broken ({error})") from error
     return header, episodes
 

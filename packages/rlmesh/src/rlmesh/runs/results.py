@@ -80,6 +80,8 @@ class EpisodeResult:
             require_types(cls, values, known - {"outcome"})
             values["reward"] = None if reward is None else float(reward)
             values["outcome"] = Outcome(values.get("outcome", Outcome.COMPLETED))
+            if values["outcome"].scored and values["reward"] is None:
+                raise ValueError(f"its outcome is {values['outcome'].value}, and it has no reward")
             return cls(**values)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ConfigurationError(f"not the record of an episode: {error}") from error

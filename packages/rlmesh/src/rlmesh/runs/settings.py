@@ -1,5 +1,6 @@
 """What a run was told, checked before anything is opened."""
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -115,6 +116,8 @@ def settings_of(arguments: EpisodeArguments) -> Settings:
     journal = arguments.get("journal")
     if not isinstance(cast("object", journal), str | os.PathLike | None):
         raise ConfigurationError(f"journal is {journal!r}", hint="give the path of a file")
+    if journal is not None and (not os.fspath(journal) or "\0" in str(journal)):
+        raise ConfigurationError(f"journal is {journal!r}", hint="give the path of a file")
     return Settings(
         planned=planned,
         limits=bounds,
@@ -146,11 +149,15 @@ def _shaping(arguments: EpisodeArguments, bounds: Limits) -> dict[str, Plain]:
         "max_episode_steps": bounds.steps,
         "max_episode_seconds": bounds.seconds,
         "success": _name_of(arguments.get("success")),
-        "success_threshold": None if threshold is None else float(threshold),
+        "success_threshold": None if threshold is None else _json_float(float(threshold)),
         "task": _name_of(arguments.get("task")),
         "trial_index_base": arguments.get("trial_index_base"),
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _json_float(value: float) -> float | str:
+    return value if math.isfinite(value) else str(value)
 
 
 def _name_of(thing: object) -> str | None:
