@@ -35,8 +35,8 @@ def environment(version: VersionRow) -> JsonObject:
         "tags": row.tags,
         "metadata": details.get("metadata") or {},
         "entity_count": 0,
-        "tool_count": _length(details.get("tools")),
-        "scenario_count": _length(details.get("scenarios")),
+        "tool_count": row.tool_count,
+        "scenario_count": row.scenario_count,
         "created_at": moment(row.created_at),
         "updated_at": moment(row.updated_at),
     }

@@ -14,6 +14,7 @@ from rleaas.server.access import Caller, CallerOf, Reader, require_reader, requi
 from rleaas.server.envhost.host import Hosted
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import CreateEnvironment, JsonObject, UpdateEnvironment
+from rleaas.server.routes.embedded import adopt
 from rleaas.server.routes.environment_bodies import (
     DETAILS,
     MergeEnvironment,
@@ -38,7 +39,7 @@ readable = APIRouter(
 GRANT_SECONDS = 3600.0
 
 
-@router.post("/api/custom-environments", responses=documented(400, 409, 422))
+@router.post("/api/custom-environments", responses=documented(400, 404, 409, 422))
 def create_environment(
     body: CreateEnvironment, caller: Caller, key: IdempotencyHeader = None
 ) -> JsonObject:
@@ -54,7 +55,15 @@ def create_environment(
             return done
         version, changed = environments.upsert(session, asked, reason)
         is_new = changed and version.version == 1
-        _note(session, caller, "created" if is_new else "updated", version.environment)
+        unknown = adopt(
+            session,
+            version.environment,
+            given_tools=body.tools,
+            given_scenarios=body.scenarios,
+            given_verifiers=body.verifiers,
+        )
+        about: JsonObject = {"unknown_verifiers": unknown} if unknown else {}
+        _note(session, caller, "created" if is_new else "updated", version.environment, about)
         if body.repo and repositories.url_in(body.repo):
             repositories.save(
                 session, version.environment, repositories.from_client(body.repo), caller.state.keys
@@ -65,7 +74,7 @@ def create_environment(
         )
         if restart:
             version.status, version.status_reason = lifecycle.REGISTERED, None
-        reply = render.environment(version)
+        reply = {**render.environment(version), **about}
         once.keep(session, request, str(version.environment_id), reply)
     if restart:
         caller.state.envhost.start_soon(version.id)

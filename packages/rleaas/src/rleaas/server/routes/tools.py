@@ -63,7 +63,7 @@ def put_tools(
         if before is not None:
             return before
         for fields in body.tools:
-            row, is_new = tools.upsert(session, _change(fields, place))
+            row, is_new = tools.upsert(session, change_of(fields, place))
             action = "tool.registered" if is_new else "tool.updated"
             audit.record(session, caller, action=action, subject=f"tool:{row.id}")
             made.append(row)
@@ -94,7 +94,7 @@ def get_tool(
 def update_tool(tool_id: str, body: ToolFields, caller: Caller) -> JsonObject:
     """Change the fields that are sent; the others stay."""
     with caller.write() as session:
-        row = tools.apply(session, tools.find(session, tool_id), _change(body, None))
+        row = tools.apply(session, tools.find(session, tool_id), change_of(body, None))
         audit.record(
             session,
             caller,
@@ -116,7 +116,8 @@ def delete_tool(tool_id: str, caller: Caller) -> JsonObject:
     return {"status": "deleted", "id": row.id}
 
 
-def _change(fields: ToolFields, place: str | None) -> tools.ToolChange:
+def change_of(fields: ToolFields, place: str | None) -> tools.ToolChange:
+    """What the fields say, of a tool in its own environment or else in this one."""
     own = fields.named_environment
     given = fields.model_dump(exclude_unset=True)
     return tools.ToolChange(

@@ -60,10 +60,10 @@ def create_verifier(
             return before
         row = None if body.id is None else catalogue.by_id(session, VerifierRow, body.id)
         if row is None:
-            row = verifiers.create(session, body.id, _change(body))
+            row = verifiers.create(session, body.id, change_of(body))
             _record(session, caller, row, "created")
         else:
-            verifiers.apply(session, row, _change(body))
+            verifiers.apply(session, row, change_of(body))
             _record(session, caller, row, "updated")
         reply = rendered(session, row)
         once.keep(session, key, row.id, reply)
@@ -114,7 +114,7 @@ def list_versions(verifier_id: str, caller: Caller) -> JsonObject:
 def update_verifier(verifier_id: str, body: VerifierFields, caller: Caller) -> JsonObject:
     """Change the fields that are sent, or all of them; the answer is the whole record."""
     with caller.write() as session:
-        row = verifiers.apply(session, verifiers.find(session, verifier_id), _change(body))
+        row = verifiers.apply(session, verifiers.find(session, verifier_id), change_of(body))
         _record(session, caller, row, "updated")
         return rendered(session, row)
 
@@ -210,7 +210,8 @@ def _copy_name(name: str) -> str:
     return name[: 200 - len(suffix)] + suffix
 
 
-def _change(body: VerifierFields) -> verifiers.VerifierChange:
+def change_of(body: VerifierFields) -> verifiers.VerifierChange:
+    """What the body says."""
     given = body.model_dump(exclude_unset=True)
     policy = body.failure_policy
     return verifiers.VerifierChange(

@@ -158,7 +158,7 @@ def attach(
     session: Session, environment: EnvironmentRow, row: VerifierRow, weight: float
 ) -> VerifierAttachmentRow:
     """Let a verifier judge an environment, or change its weight there."""
-    found = _attachment(session, environment, row)
+    found = attachment(session, environment, row)
     if found is None:
         found = VerifierAttachmentRow(
             environment_id=environment.id,
@@ -178,7 +178,7 @@ def detach(session: Session, environment: EnvironmentRow, row: VerifierRow) -> N
     Raises:
         NotFoundError: it does not.
     """
-    found = _attachment(session, environment, row)
+    found = attachment(session, environment, row)
     if found is None:
         raise NotFoundError(
             kind="attachment",
@@ -218,9 +218,10 @@ def clone(session: Session, source: EnvironmentRow, target: EnvironmentRow) -> l
     return made
 
 
-def _attachment(
+def attachment(
     session: Session, environment: EnvironmentRow, row: VerifierRow
 ) -> VerifierAttachmentRow | None:
+    """How a verifier is attached to an environment; None: it is not."""
     return session.scalar(
         select(VerifierAttachmentRow).where(
             VerifierAttachmentRow.environment_id == environment.id,

@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
-from sqlalchemy import ForeignKey, UniqueConstraint
-from sqlalchemy.orm import Mapped, mapped_column, relationship
+from sqlalchemy import ForeignKey, UniqueConstraint, func, select
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from rleaas.server.store.tables.base import Base, JsonObject, Owned
+from rleaas.server.store.tables.catalogue import ScenarioRow, ToolRow
 
 
 class EnvironmentRow(Owned, Base):
@@ -23,6 +24,16 @@ class EnvironmentRow(Owned, Base):
     details: Mapped[JsonObject]
     created_at: Mapped[datetime]
     updated_at: Mapped[datetime]
+    tool_count: Mapped[int] = column_property(
+        select(func.count(ToolRow.row_id)).where(ToolRow.environment_id == id).scalar_subquery(),
+        expire_on_flush=False,  # records are rendered after their session has ended, too
+    )
+    scenario_count: Mapped[int] = column_property(
+        select(func.count(ScenarioRow.row_id))
+        .where(ScenarioRow.environment_id == id)
+        .scalar_subquery(),
+        expire_on_flush=False,
+    )
     versions: Mapped[list["VersionRow"]] = relationship(
         back_populates="environment",
         cascade="all, delete-orphan",
