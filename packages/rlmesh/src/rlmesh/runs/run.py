@@ -56,7 +56,8 @@ def run(
     """Play whole episodes and return what happened, one typed outcome for each.
 
     A failure of the environment or of the connection costs the episode its score, never more:
-    the run goes on with the next one, and re-dials or re-makes what it opened itself. The result
+    the run goes on with the next one, and re-dials or re-makes what it opened itself. Where an
+    environment that was given fails ten times in a row, the run ends (`RunFailed`). The result
     is the same whether one environment plays or many do: the same seeds, the same episodes, in
     the order of their index.
 
@@ -106,7 +107,7 @@ def run(
         progress: True or False for a line on stderr, a function for calls; by default a line
             when stderr is a terminal.
         journal: a file that each result is written to at once. The same call continues an
-            interrupted run from it.
+            interrupted run from it, and plays every episode again that has no score.
         instruction: the task in words, for models whose spec asks for one.
         execution_horizon: how many actions of each predicted chunk are used.
         prefetch_lead: predict the next chunk while so many actions of this one are left.
