@@ -53,5 +53,5 @@ class ReportFiles:
         """
         place = self._root / str(organisation) / name
         if not _NAME.fullmatch(name) or not place.is_file():
-            raise NotFoundError(kind="report", ref=name)
+            raise NotFoundError(kind="report", ref=name, code="report_not_found")
         return place

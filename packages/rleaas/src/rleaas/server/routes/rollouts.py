@@ -120,7 +120,12 @@ def compare_rollouts(
     trained = _one(caller, trained_id, env)
     for told in (baseline, trained):
         if job_id is not None and job_id not in (told.get("job_id"), told["id"]):
-            raise NotFoundError(kind="rollout", ref=str(told["id"]), hint=f"not of {job_id!r}")
+            raise NotFoundError(
+                kind="rollout",
+                ref=str(told["id"]),
+                code="rollout_not_found",
+                hint=f"not of {job_id!r}",
+            )
     return render_rollouts.comparison(str(baseline["environment_name"]), baseline, trained)
 
 
@@ -175,7 +180,10 @@ def _require_on(environment: EnvironmentRow | None, told: JsonObject) -> None:
     played_on = told["environment_name"]
     if environment is not None and environment.name != played_on:
         raise NotFoundError(
-            kind="rollout", ref=str(told["id"]), hint=f"It was played on {played_on!r}"
+            kind="rollout",
+            ref=str(told["id"]),
+            code="rollout_not_found",
+            hint=f"It was played on {played_on!r}",
         )
 
 

@@ -170,7 +170,7 @@ def find(session: Session, event_id: str) -> AuditRow:
     """
     row = session.scalar(select(AuditRow).where(AuditRow.event_id == event_id))
     if row is None:
-        raise NotFoundError(kind="audit_event", ref=event_id)
+        raise NotFoundError(kind="audit_event", ref=event_id, code="audit_event_not_found")
     return row
 
 

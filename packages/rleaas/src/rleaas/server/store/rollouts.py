@@ -80,7 +80,7 @@ def find(session: Session, rollout_id: str) -> RolloutRow:
     """
     row = session.scalar(select(RolloutRow).where(RolloutRow.id == rollout_id))
     if row is None:
-        raise NotFoundError(kind="rollout", ref=rollout_id)
+        raise NotFoundError(kind="rollout", ref=rollout_id, code="rollout_not_found")
     return row
 
 

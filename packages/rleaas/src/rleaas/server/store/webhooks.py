@@ -58,7 +58,7 @@ def find(session: Session, webhook_id: str) -> WebhookRow:
     """
     row = session.scalar(select(WebhookRow).where(WebhookRow.id == webhook_id))
     if row is None:
-        raise NotFoundError(kind="webhook", ref=webhook_id)
+        raise NotFoundError(kind="webhook", ref=webhook_id, code="webhook_not_found")
     return row
 
 
