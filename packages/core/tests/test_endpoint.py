@@ -91,7 +91,9 @@ def test_a_bad_name_cannot_be_put_into_a_uri(name: str) -> None:
         EnvironmentURI(name)
 
 
-@pytest.mark.parametrize("text", ["rleaas://team/Cart Pöle@2", "rleaas://team%2FCart%20P%C3%B6le@2"])
+@pytest.mark.parametrize(
+    "text", ["rleaas://team/Cart Pöle@2", "rleaas://team%2FCart%20P%C3%B6le@2"]
+)
 def test_a_name_may_have_slashes_blanks_and_any_letters(text: str) -> None:
     uri = EnvironmentURI.parse(text)
 

@@ -196,7 +196,10 @@ class RemotePolicy:
             log.warning("the model at %s was not told of an episode's end: %s", self.address, error)
 
     def interrupt(self) -> None:
-        """Have a question that another thread waits with fail at once; the next episode asks anew."""
+        """Have a question that another thread waits with fail at once.
+
+        The next episode asks anew.
+        """
         lane = self._lane
         if lane is not None:
             lane.close()

@@ -184,7 +184,8 @@ def _acceleration(sample: "Floats", statistic: "Statistic") -> float:
         return 0.0
     influence = influence / size  # so that no power of it leaves the range of numbers
     squares = float((influence**2).sum())
-    return float((influence**3).sum()) / (6 * squares**1.5)
+    cubes = float((influence**3).sum())
+    return cubes / (6 * float(squares**1.5))
 
 
 def _each_left_out(sample: "Floats") -> "Iterator[Floats]":
