@@ -244,7 +244,7 @@ def test_the_command_line_says_not_found_with_3_and_where_to_look(
     assert "\nhint: " in told.err
 
 
-@pytest.mark.parametrize("name", ["a/b", "a#b", "a?b", "..", "", " ", "a\nb"])
+@pytest.mark.parametrize("name", ["a#b", "a?b", "..", "", " ", "a\nb"])
 def test_a_name_that_no_path_can_carry_is_refused_or_not_found_but_never_another_thing(
     client: Client, name: str
 ) -> None:
@@ -254,8 +254,8 @@ def test_a_name_that_no_path_can_carry_is_refused_or_not_found_but_never_another
         client.Environment.get(name)
 
 
-def test_a_name_with_a_slash_in_a_uri_is_refused(client: Client) -> None:
-    for uri in ("rleaas://a/b", "rleaas://a#b", "rleaas://", "rleaas://x@0", "rleaas://x@two"):
+def test_a_uri_that_names_no_environment_is_refused(client: Client) -> None:
+    for uri in ("rleaas://a#b", "rleaas://", "rleaas://x@0", "rleaas://x@two"):
         with pytest.raises(ConfigurationError, match=r"rleaas://|environment"):
             RemoteEnv(uri)
 

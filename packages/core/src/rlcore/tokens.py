@@ -46,8 +46,13 @@ def verify_token(key: Secret, token: str, *, subject: str | None, now: float) ->
     _require_key(key)
     prefix, _, rest = token.partition(".")
     payload, _, signature = rest.partition(".")
-    expected = _signature(key, payload)
-    if prefix != PREFIX or not hmac.compare_digest(signature.encode(), expected.encode()):
+    # What is not ASCII may have no bytes at all.
+    is_ours = (
+        token.isascii()
+        and prefix == PREFIX
+        and hmac.compare_digest(signature.encode(), _signature(key, payload).encode())
+    )
+    if not is_ours:
         raise TokenRejected("the token is not signed by this server", hint="Ask for a new one.")
     # The signature vouches for the payload's form: only mint_token writes it.
     name, expires_at = cast("tuple[str, float]", json.loads(_decode(payload)))

@@ -164,7 +164,7 @@ def test_what_does_not_exist_has_a_fixed_sentence_and_its_id_apart(
     assert body["ref"]
 
 
-@pytest.mark.parametrize("path", ["/api/tools", "/api/agents", "/nope", "/api/environments/"])
+@pytest.mark.parametrize("path", ["/api/nothing", "/nope", "/api/environments/"])
 def test_a_route_that_is_not_offered_says_so_in_json(platform: Running, path: str) -> None:
     assert code(platform.http.get(path)) == (404, "route_not_found")
 

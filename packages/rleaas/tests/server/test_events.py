@@ -159,7 +159,11 @@ def test_events_of_another_organisation_are_not_told(start: Start) -> None:
 
 
 def test_a_client_follows_events_as_they_happen(platform: Running) -> None:
-    told = threading.Timer(0.3, tell, (platform, "tool:1"))
+    def tell_when_asked() -> None:
+        until(feed=platform.server.state.feed, waiting=1)
+        tell(platform, "tool:1")
+
+    told = threading.Thread(target=tell_when_asked)
     with Client(base_url=platform.server.url) as client:
         told.start()
         stream = client.events(subject="tool:1", timeout=20)
@@ -223,7 +227,7 @@ def test_a_question_that_nobody_waits_for_any_more_is_given_up(platform: Running
 
     def ask() -> None:
         with pytest.raises(httpx.ReadTimeout):
-            platform.http.get("/api/events?wait_seconds=25", timeout=0.5)
+            platform.http.get("/api/events?wait_seconds=25", timeout=3)
 
     asking = threading.Thread(target=ask)
     asking.start()

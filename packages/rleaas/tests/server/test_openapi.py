@@ -36,6 +36,7 @@ def test_every_route_answers_whatever_is_asked_as_its_description_says(tmp_path:
         inspect=mesh.inspect,
         command=worker_command([]),
     )
+    state.start("http://testserver")
     app = create_app(state)
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     seen: set[str] = set()

@@ -1,5 +1,6 @@
 """The same server with real environment processes and real workers."""
 
+import contextlib
 import os
 import select
 import signal
@@ -182,7 +183,8 @@ def processes_of(module: str) -> list[str]:
     """Children of this process, which holds the server, that run the module."""
     found: list[str] = []
     for task in Path("/proc/self/task").iterdir():
-        found += (task / "children").read_text().split()
+        with contextlib.suppress(FileNotFoundError):  # a thread that has just ended
+            found += (task / "children").read_text().split()
     return [pid for pid in found if module in Path(f"/proc/{pid}/cmdline").read_text()]
 
 

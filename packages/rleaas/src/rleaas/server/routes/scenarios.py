@@ -3,7 +3,9 @@
 from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Body, Depends, Query
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, GetJsonSchemaHandler, Tag
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 from rlcore import ScenarioNotFound
 from sqlalchemy.orm import Session
 
@@ -54,12 +56,24 @@ def _kind_of(given: object) -> str:
     return "many" if "scenarios" in fields else "scenario"
 
 
+class _SeveralMayFit:
+    """Describes the choice as it is: a body may fit several forms, and its fields decide."""
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        described = handler(core)
+        described["anyOf"] = described.pop("oneOf")
+        return described
+
+
 Posted = Annotated[
     Annotated[FromLibrary, Tag("library")]
     | Annotated[SuiteFields, Tag("suite")]
     | Annotated[ManyScenarios, Tag("many")]
     | Annotated[ScenarioFields, Tag("scenario")],
     Discriminator(_kind_of),
+    _SeveralMayFit(),
 ]
 
 
