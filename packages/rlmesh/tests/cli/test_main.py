@@ -104,7 +104,6 @@ def test_run_as_json_is_a_result(model: str, capsys: pytest.CaptureFixture[str])
             "'policies' is neither MODULE:ATTRIBUTE nor a file of a policy",
         ),
         (["run", "random", "CartPoel-v1"], "CartPoel"),
-        (["run", "random", "CartPole-v1", "--episodes", "-2"], "episodes is -2"),
         (["run", "policies:wrong", "CartPole-v1"], "must be 0 to 1"),
         (["ping", "tcp://127.0.0.1:1", "--timeout", "0.2"], "tcp://127.0.0.1:1"),
         (["ping", "tcp://127.0.0.1:1"], "pass --wait SECONDS"),
@@ -130,6 +129,7 @@ def test_what_is_wrong_is_said_in_one_line(
     [
         (["run", "random", "CartPole-v1", "--seeds", "a:b"], "'a:b' is neither FIRST:LAST"),
         (["run", "random", "CartPole-v1", "--seeds", "5:1"], "'5:1' names no seed"),
+        (["run", "random", "CartPole-v1", "--episodes", "-2"], "'-2' is no whole number"),
         (["run", "random", "CartPole-v1", "--wait", "nan"], "'nan' is no number of seconds"),
         (["ping", "127.0.0.1:5000", "--timeout", "-1"], "'-1' is no number of seconds"),
         (["ping", "127.0.0.1:5000", "--timeout", "0"], "give more than 0 seconds"),

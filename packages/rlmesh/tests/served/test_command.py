@@ -114,9 +114,9 @@ def test_what_makes_environments_is_none(module: Path, source: str, kwargs: dict
 
 
 def test_one_can_insist_on_a_model(module: Path) -> None:
-    assert model_behind(f"{NAME}:world", {}, insist=True) is not None
-    with pytest.raises(ModelTypeError, match="--env"):
-        model_behind(f"{NAME}:Factory", {}, insist=True)
+    for makes_environments in ("world", "Factory"):
+        with pytest.raises(ModelTypeError, match="--env"):
+            model_behind(f"{NAME}:{makes_environments}", {}, insist=True)
     with pytest.raises(ConfigurationError, match="not a model"):
         model_behind("CartPole-v1", {}, insist=True)
 

@@ -33,7 +33,7 @@ def model_behind(
     Args:
         source: `module:attribute`, the file of a policy, or `rleaas://checkpoints/ID`.
         kwargs: what it is made or loaded with.
-        insist: take a function for a model, however it can be called.
+        insist: a model is wanted: what makes something without arguments is asked for one.
 
     Raises:
         ConfigurationError: the source names nothing; with `insist`, it names no model.
