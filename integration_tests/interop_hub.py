@@ -22,7 +22,8 @@ END_SECONDS = 20.0
 def published_python() -> Path:
     """The interpreter of a virtual environment with the published package, made once a machine."""
     home = (
-        Path(tempfile.gettempdir()) / f"rlmesh-interop-{os.getuid()}-0.1.0-py{sys.version_info[1]}"
+        Path(tempfile.gettempdir())
+        / f"rlmesh-interop-{os.getuid()}-0.1.0-py{sys.version_info[1]}.{sys.version_info[2]}"
     )
     python = home / "bin" / "python"
     with home.with_suffix(".lock").open("w") as lock:  # tests run in several processes
