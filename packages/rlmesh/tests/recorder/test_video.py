@@ -342,7 +342,7 @@ def test_environments_in_processes_of_their_own_are_filmed_too(
     play: Played, walk: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The processes import this test by the name that pytest has given it.
-    monkeypatch.syspath_prepend(Path(__file__).parents[4])
+    monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[4]), *sys.path])
     with Recorder() as recorder:
         hooks = recorder.capture(model="m", env="e")
         play(lambda: walk(), hooks, seeds=[1, 2, 3], num_workers=2)
