@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from rlcore import ConfigurationError
+from rlmesh.conformance import EnvConformance
+
 SUITE = """
 import gymnasium as gym
 from rlmesh.conformance import EnvConformance
@@ -81,7 +85,7 @@ def test_each_check_is_a_test_with_its_verdict(tmp_path: Path) -> None:
         "TestStrict::test_conforms[seeds_differ] - AssertionError: seeds_differ noted: all 3",
         "processes: left out by `skip`",
         "autoreset: not about such an environment",
-        "TestNothing needs a target, or a make()",
+        "TestNothing names no environment to check",
         "the environment could not be had; see the first test",
     ):
         assert expected in out, out
@@ -111,3 +115,11 @@ def test_the_checks_are_there_without_pytest() -> None:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=30
     )
     assert done.stdout.splitlines()[1:] == ["only the suite needs pytest"]
+
+
+def test_a_suite_that_names_no_environment_is_told_what_to_give() -> None:
+    class TestNothing(EnvConformance):
+        pass
+
+    with pytest.raises(ConfigurationError, match=r"TestNothing names no .* make\(\)"):
+        TestNothing().make()

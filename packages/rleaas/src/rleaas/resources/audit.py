@@ -14,6 +14,7 @@ from rleaas._flow.decode import read, read_list
 from rleaas._flow.retry import ask, fetch
 from rleaas._flow.wire import Flow, Item, Save, Stream
 from rleaas.models import AuditEvent, ChainState, Governance, Identity, SsoStatus
+from rleaas.resources import identity_routes
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.pages import PAGE, collect
 
@@ -220,16 +221,12 @@ class AuditLogClient(Resource[D]):
     @call
     def whoami(self) -> Flow[Identity]:
         """Return who the client's key belongs to, and what it may do."""
-        request = build.get("/api/me")
-        reply = yield from ask(request, self._context)
-        return read(Identity, request, reply)
+        return (yield from identity_routes.me(self._context))
 
     @call
     def sso_status(self) -> Flow[SsoStatus]:
         """Return whether people sign in elsewhere."""
-        request = build.get("/api/sso-status")
-        reply = yield from ask(request, self._context)
-        return read(SsoStatus, request, reply)
+        return (yield from identity_routes.sso_status(self._context))
 
 
 def _params(

@@ -21,6 +21,7 @@ from rleaas.models.access import (
     RevokedKey,
     SsoStatus,
 )
+from rleaas.resources import identity_routes
 
 KIND = "api_key"
 PROFILE_FIELDS = ("full_name", "title", "bio", "avatar_url")
@@ -100,16 +101,12 @@ class KeysClient(Resource[D]):
     @call
     def me(self) -> Flow[Identity]:
         """Return who asks, for which organisation, and what they may."""
-        request = build.get("/api/me")
-        reply = yield from ask(request, self._context)
-        return read(Identity, request, reply)
+        return (yield from identity_routes.me(self._context))
 
     @call
     def sso_status(self) -> Flow[SsoStatus]:
         """Return whether people sign in with a provider of identities."""
-        request = build.get("/api/sso-status")
-        reply = yield from ask(request, self._context)
-        return read(SsoStatus, request, reply)
+        return (yield from identity_routes.sso_status(self._context))
 
 
 class ProfileClient(Resource[D]):

@@ -60,8 +60,15 @@ class EnvConformance:
     skip: ClassVar[Sequence[str]] = ()
 
     def make(self) -> object:
-        """Return a new environment; called where there is no `target`."""
-        raise NotImplementedError(f"{type(self).__name__} needs a target, or a make()")
+        """Return a new environment; called where there is no `target`.
+
+        Raises:
+            ConfigurationError: the class has neither.
+        """
+        raise ConfigurationError(
+            f"{type(self).__name__} names no environment to check",
+            hint="Give the class a target, or a make() that returns a new environment.",
+        )
 
     @pytest.fixture
     def conformance_report(self) -> Report:
