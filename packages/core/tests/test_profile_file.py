@@ -136,3 +136,14 @@ def test_a_place_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigurationError, match="cannot be written"):
         save_profile(tmp_path / "dangling" / "config.toml", "a", {})
+
+
+def test_blank_lines_at_the_end_do_not_pile_up(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    save_profile(path, "a", {"api_key": "1"})
+    path.write_text(path.read_text() + "\n\n\n")
+
+    save_profile(path, "b", {"api_key": "2"})
+
+    assert "\n\n\n" not in path.read_text()
+    assert profile_names(path).names == ("a", "b")
