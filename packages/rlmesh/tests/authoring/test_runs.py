@@ -1,6 +1,6 @@
 """Factories that runs and sessions are given."""
 
-import sys
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,8 +88,9 @@ def test_workers_prepare_in_their_processes(
 
     log = author_log()
     assert len(result.episodes) == 4
-    assert log.count("prepared") == log.count("factory closed") == 2
-    assert "authored" in sys.modules
+    # One process may have played all four before the other one was there.
+    assert 1 <= log.count("prepared") == log.count("factory closed") <= 2
+    assert f"{os.getpid()} prepared" not in (author_folder / "author.log").read_text()
 
 
 @pytest.mark.parametrize("name", ["torch", "jax"])

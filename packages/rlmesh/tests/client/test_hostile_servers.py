@@ -13,7 +13,7 @@ import grpc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rlcore import Error, ProtocolException, RLMeshException
+from rlcore import Error, ProtocolException, RLMeshException, SessionBusy
 from rlmesh import RemoteEnv as NativeEnv
 from rlmesh.client.arguments import INT64
 from rlmesh.numpy import RemoteEnv
@@ -35,6 +35,7 @@ class Script(grpc.GenericRpcHandler):
     def __init__(self) -> None:
         self.handshake = b""
         self.join = b""
+        self.crowded = 0
 
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
@@ -44,6 +45,9 @@ class Script(grpc.GenericRpcHandler):
         return grpc.unary_unary_rpc_method_handler(self._handshake)
 
     def _handshake(self, request: bytes, context: grpc.ServicerContext) -> bytes:
+        if self.crowded:
+            self.crowded -= 1
+            context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "Concurrent RPC limit exceeded!")
         return self.handshake
 
     def _join(self, requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
@@ -66,8 +70,8 @@ def pretend() -> Iterator[Pretend]:
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
 
-    def say(handshake: bytes, join: bytes = b"") -> str:
-        script.handshake, script.join = handshake, join
+    def say(handshake: bytes, join: bytes = b"", crowded: int = 0) -> str:
+        script.handshake, script.join, script.crowded = handshake, join, crowded
         return f"127.0.0.1:{port}"
 
     yield say
@@ -232,3 +236,14 @@ def test_replies_that_cannot_be_are_errors_of_the_protocol(pretend: Pretend, cas
     with pytest.raises(RLMeshException):
         env.reset()
     env.close()
+
+
+def test_a_server_that_is_crowded_is_asked_again_for_as_long_as_one_waits(
+    pretend: Pretend,
+) -> None:
+    address = pretend(welcome(), crowded=2)
+
+    with pytest.raises(SessionBusy, match="Concurrent RPC limit"):
+        RemoteEnv(address, wait_for_server_seconds=0)
+    with RemoteEnv(address, wait_for_server_seconds=20) as env:
+        assert env.observation_space.shape == (1,)

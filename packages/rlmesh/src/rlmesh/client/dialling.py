@@ -19,6 +19,7 @@ from rlcore import (
     ProtocolException,
     Secret,
     ServerUnreachable,
+    SessionBusy,
     contract_differences,
 )
 from rlcore.backoff import Backoff
@@ -134,6 +135,7 @@ def dial(destination: Destination) -> Dialled:
 
     Raises:
         ServerUnreachable: nothing answers there, within the time to wait for a server.
+        SessionBusy: the server takes no more calls, for as long as one waits for a server.
         AccessDenied: the credential was refused.
         CallTimeout: something accepts the connection, and does not answer.
         TlsError: the two sides do not trust each other, or only one of them wants TLS.
@@ -165,6 +167,10 @@ def dial_with(destination: Destination, shake: Shake[T]) -> T:
         try:
             tls = prepared(trust, address, seconds)
             return _connect(address, credential, tls, endpoint, destination, shake)
+        except SessionBusy:
+            # So many others knock at the same moment that the server takes no more calls.
+            if deadline.expired():
+                raise
         except ServerUnreachable as error:
             reason = explanation(trust, address, seconds)
             if reason is not None:
