@@ -122,6 +122,16 @@ class Client(Platform[Blocking]):
         return self.ScenarioSuite
 
     @property
+    def training_jobs(self) -> TrainingClient[Blocking]:
+        """`TrainingJob`, for those who prefer it so."""
+        return self.TrainingJob
+
+    @property
+    def evaluations(self) -> EvaluationClient[Blocking]:
+        """`Evaluation`, for those who prefer it so."""
+        return self.Evaluation
+
+    @property
     def environments(self) -> EnvironmentsClient[Blocking]:
         """`Environment` in lower case."""
         return self.Environment
@@ -271,6 +281,16 @@ class AsyncClient(Platform[Awaiting]):
     def scenario_suites(self) -> ScenarioSuiteClient[Awaiting]:
         """`ScenarioSuite`, for those who prefer it so."""
         return self.ScenarioSuite
+
+    @property
+    def training_jobs(self) -> TrainingClient[Awaiting]:
+        """`TrainingJob`, for those who prefer it so."""
+        return self.TrainingJob
+
+    @property
+    def evaluations(self) -> EvaluationClient[Awaiting]:
+        """`Evaluation`, for those who prefer it so."""
+        return self.Evaluation
 
     @property
     def environments(self) -> EnvironmentsClient[Awaiting]:

@@ -142,7 +142,7 @@ def test_an_evaluation_is_not_a_training_job(start: Start, checkpoint: tuple[Run
         ("/api/evaluations", {"episodes": 2, "base_seed": 2**32 - 1}, "no room"),
         ("/api/evaluations", {"episode": 2}, "did you mean 'episodes'"),
         ("/api/rollouts", {"scenario_suite_id": "suite_1"}, "scenario suites"),
-        ("/api/rollouts", {"comparison": True, "agent_checkpoints": ["a", "b"]}, "comparisons"),
+        ("/api/rollouts", {"comparison": True, "agent_checkpoints": ["a"]}, "of two"),
     ],
 )
 def test_a_request_with_a_mistake_is_refused_by_name(

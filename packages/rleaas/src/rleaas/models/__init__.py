@@ -24,19 +24,21 @@ from rleaas.models.agent import (
 )
 from rleaas.models.audit import AuditEvent, ChainState, Governance
 from rleaas.models.checkpoint import Checkpoint
-from rleaas.models.deployment import (
-    Availability,
-    Deployment,
-    DeploymentLogs,
-    Manifests,
-    ModelProbe,
-)
+from rleaas.models.deployment import Availability, Deployment, DeploymentLogs, Manifests, ModelProbe
 from rleaas.models.environment import (
+    DOMAIN_TO_VERTICAL,
     ENVIRONMENT_FAILURES,
     READY,
+    VERTICAL_TO_DOMAIN,
+    CreateEnvironmentCompute,
+    CreateEnvironmentDomain,
+    CreateEnvironmentLicense,
+    CreateEnvironmentRequest,
+    CreateEnvironmentSdk,
     EndpointGrant,
     Environment,
     EnvironmentVersion,
+    UpdateEnvironmentSystemRequest,
 )
 from rleaas.models.environment_parts import (
     DataAsset,
@@ -55,31 +57,39 @@ from rleaas.models.evaluation import (
     EvaluationReport,
 )
 from rleaas.models.event import Event, EventPage
+from rleaas.models.governance import GovernanceConfig, GovernanceConfigRequest
+from rleaas.models.human import HumanEval, HumanEvalReply, HumanEvalRequest, HumanEvalStepScore
 from rleaas.models.platform import PlatformInfo
-from rleaas.models.rollout import AuditReport, Kpis, Rollout, RolloutComparison
-from rleaas.models.scenario import (
-    Cloned,
-    Scenario,
-    ScenarioSuite,
-    SuitePurpose,
+from rleaas.models.rollout import (
+    KPI,
+    AuditReport,
+    Kpis,
+    Rollout,
+    RolloutComparison,
+    RolloutStep,
+    TimelineEvent,
 )
+from rleaas.models.scenario import Cloned, Scenario, ScenarioSuite, SuitePurpose
 from rleaas.models.shape import JsonObject, Moment, Shape, Status
-from rleaas.models.tool import (
-    Tool,
-    ToolsPut,
-)
+from rleaas.models.tool import Tool, ToolsPut
 from rleaas.models.training import (
     FINISHED_TRAINING,
+    Algorithm,
     LogPage,
     MetricPage,
     MetricPoint,
+    TrainingConfig,
     TrainingJob,
+    TrainingRequest,
+    TrainingResponse,
     TrainingResults,
 )
 from rleaas.models.verifier import (
     AttachedVerifier,
     FailurePolicy,
     Verifier,
+    VerifierConfigRequest,
+    VerifierListResponse,
     VerifierResult,
     VerifierType,
     VerifierVersion,
@@ -87,11 +97,14 @@ from rleaas.models.verifier import (
 from rleaas.models.webhook import Delivery, Webhook
 
 __all__ = [
+    "DOMAIN_TO_VERTICAL",
     "ENVIRONMENT_FAILURES",
     "EVALUATION_FAILURES",
     "FINISHED_EVALUATION",
     "FINISHED_TRAINING",
+    "KPI",
     "READY",
+    "VERTICAL_TO_DOMAIN",
     "Agent",
     "AgentBinding",
     "AgentCheck",
@@ -100,6 +113,7 @@ __all__ = [
     "AgentFramework",
     "AgentValidation",
     "AgentVersion",
+    "Algorithm",
     "ApiKey",
     "AttachedVerifier",
     "AuditEvent",
@@ -108,6 +122,11 @@ __all__ = [
     "ChainState",
     "Checkpoint",
     "Cloned",
+    "CreateEnvironmentCompute",
+    "CreateEnvironmentDomain",
+    "CreateEnvironmentLicense",
+    "CreateEnvironmentRequest",
+    "CreateEnvironmentSdk",
     "DataAsset",
     "DataAttachment",
     "Delivery",
@@ -125,6 +144,12 @@ __all__ = [
     "EventPage",
     "FailurePolicy",
     "Governance",
+    "GovernanceConfig",
+    "GovernanceConfigRequest",
+    "HumanEval",
+    "HumanEvalReply",
+    "HumanEvalRequest",
+    "HumanEvalStepScore",
     "Identity",
     "JsonObject",
     "Kpis",
@@ -147,17 +172,25 @@ __all__ = [
     "RiskReport",
     "Rollout",
     "RolloutComparison",
+    "RolloutStep",
     "Scenario",
     "ScenarioSuite",
     "Shape",
     "SsoStatus",
     "Status",
     "SuitePurpose",
+    "TimelineEvent",
     "Tool",
     "ToolsPut",
+    "TrainingConfig",
     "TrainingJob",
+    "TrainingRequest",
+    "TrainingResponse",
     "TrainingResults",
+    "UpdateEnvironmentSystemRequest",
     "Verifier",
+    "VerifierConfigRequest",
+    "VerifierListResponse",
     "VerifierResult",
     "VerifierType",
     "VerifierVersion",

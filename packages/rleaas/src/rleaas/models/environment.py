@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 from rlcore import EnvironmentIdentity
 
+from rleaas.models.scenario import Scenario as Scenario
 from rleaas.models.shape import JsonObject, Moment, Shape, Status
+
+CreateEnvironmentDomain = Literal["finance", "healthcare", "enterprise", "human_resources"]
+CreateEnvironmentSdk = Literal["gradio", "docker", "static", "custom"]
+CreateEnvironmentCompute = Literal["cpu-basic", "cpu-upgrade", "gpu-t4", "gpu-a10"]
+CreateEnvironmentLicense = Literal[
+    "", "apache-2.0", "mit", "gpl-3.0", "bsd-3-clause", "proprietary", "other"
+]
 
 READY = "ready"
 ENVIRONMENT_FAILURES = frozenset({"failed", "error"})
@@ -23,6 +31,9 @@ VERTICAL_OF_DOMAIN: Mapping[str, str] = {
 DOMAIN_OF_VERTICAL: Mapping[str, str] = {
     vertical: domain for domain, vertical in VERTICAL_OF_DOMAIN.items()
 }
+# The published names of the same tables.
+DOMAIN_TO_VERTICAL: Mapping[str, str] = VERTICAL_OF_DOMAIN
+VERTICAL_TO_DOMAIN: Mapping[str, str] = DOMAIN_OF_VERTICAL
 
 
 class Environment(Shape):
@@ -92,3 +103,24 @@ class EndpointGrant(Shape):
     version: int | None = None
     contract_digest: str
     contract: JsonObject | None = Field(default=None, repr=False)
+
+
+class CreateEnvironmentRequest(Shape):
+    """What a registration says, in the words of the published form; further fields are kept."""
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+    description: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)] = ""
+    source: str = "custom"
+    owner: str = ""
+    license: CreateEnvironmentLicense = ""
+    sdk: CreateEnvironmentSdk = "gradio"
+    compute: CreateEnvironmentCompute = "cpu-basic"
+    domain: CreateEnvironmentDomain | None = None
+    vertical: str | None = None
+
+
+class UpdateEnvironmentSystemRequest(Shape):
+    """What system an environment stands for."""
+
+    system: str
+    metadata: JsonObject | None = None

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from rleaas.models.human import HumanEvalRequest as HumanEvalRequest
+from rleaas.models.human import HumanEvalStepScore as HumanEvalStepScore
 from rleaas.models.shape import JsonObject, Moment, Shape, Status
+from rleaas.models.verifier import VerifierResult as VerifierResult
+
+ReportFormat = Literal["json", "csv"]
 
 
 class Rollout(Shape):
@@ -72,3 +77,34 @@ class Kpis(Shape):
     checkpoint: str | None = None
     evaluation_id: str | None = None
     timestamp: Moment | None = None
+
+
+class TimelineEvent(Shape):
+    """Something that happened within a step: a thought, a tool's call, a tool's result."""
+
+    timestamp_ms: int | None = None
+    event_type: str | None = None
+    content: str | None = None
+    tool_name: str | None = None
+    tool_args: JsonObject | None = None
+
+
+class RolloutStep(Shape):
+    """A step of a rollout."""
+
+    step: int
+    action: object = None
+    tool: str | None = None
+    reward: float = 0.0
+    state_summary: JsonObject | None = None
+    reward_breakdown: dict[str, float] | None = None
+    timeline_events: list[TimelineEvent] = Field(default_factory=list[TimelineEvent])
+
+
+class KPI(Shape):
+    """One figure of `Kpis`, by its name."""
+
+    name: str
+    value: float | None = None
+    unit: str | None = None
+    description: str | None = None

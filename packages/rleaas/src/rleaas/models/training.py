@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 from rlcore import EnvironmentIdentity
 
+from rleaas.models.agent import Agent as Agent
 from rleaas.models.checkpoint import Checkpoint
 from rleaas.models.shape import JsonObject, Moment, Shape, Status
 
 FINISHED_TRAINING = frozenset({"completed", "failed", "cancelled", "awaiting_human_eval"})
 """Statuses that a training job does not leave by itself."""
+
+Algorithm = Literal["GRPO", "PPO", "SAC", "DQN", "A2C", "A3C", "TD3", "DDPG", "SLM"]
 
 
 class TrainingResults(Shape):
@@ -120,3 +123,41 @@ class LogPage(Shape):
     lines: list[str] = Field(default_factory=list[str])
     cursor: str | int | None = None
     done: bool = False
+
+
+class TrainingRequest(Shape):
+    """What a training is asked to do; which of it this platform can, it says when it is sent."""
+
+    environment_name: str | None = None
+    algorithm: Algorithm = "PPO"
+    num_episodes: int = Field(default=100, gt=0)
+    max_steps: int = Field(default=1000, gt=0)
+    config: JsonObject | None = None
+    model: str | None = None
+    run_name: str | None = None
+    scenario_id: str | None = None
+    verifier_ids: list[str] | None = None
+    resume_from_checkpoint: str | None = None
+    dataset_url: str | None = None
+    category: str | None = None
+    actions: list[str] | None = None
+    verifier_id: str | None = None
+    verifier_config: JsonObject | None = None
+    verifier_conditions: list[JsonObject] | None = None
+
+
+class TrainingResponse(Shape):
+    """What the platform answers to a training request."""
+
+    job_id: str
+    status: Status
+    environment_name: str
+    message: str = ""
+
+
+class TrainingConfig(Shape):
+    """What there is to train with."""
+
+    agents: list[Agent] = Field(default_factory=list[Agent])
+    algorithms: list[str] = Field(default_factory=list[str])
+    scenarios: list[JsonObject] = Field(default_factory=list[JsonObject])

@@ -71,3 +71,21 @@ class VerifierResult(Shape):
     score: float | None = None
     passed: bool
     breakdown: JsonObject = Field(default_factory=dict[str, object])
+
+
+class VerifierListResponse(Shape):
+    """A list of verifiers."""
+
+    verifiers: list[Verifier] = Field(default_factory=list[Verifier])
+    count: int = 0
+
+
+class VerifierConfigRequest(Shape):
+    """How the verifiers of an environment count together, in the older form."""
+
+    verifier_type: str
+    environment_name: str
+    weights: dict[str, float]
+    thresholds: dict[str, float] | None = None
+    enabled: bool = True
+    metadata: JsonObject | None = None

@@ -162,63 +162,67 @@ class DeploymentsClient(Resource[D]):
         return found
 
     @call
-    def get(self, id: DeploymentRef) -> Flow[Deployment]:
+    def get(self, deployment_id: DeploymentRef) -> Flow[Deployment]:
         """Return one deployment.
 
         Raises:
             NotFoundError: there is none.
         """
-        return (yield from _get(Deployment, id, "", self._context))
+        return (yield from _get(Deployment, deployment_id, "", self._context))
 
     @call
-    def delete(self, id: DeploymentRef) -> Flow[Shape]:
+    def delete(self, deployment_id: DeploymentRef) -> Flow[Shape]:
         """Forget a deployment; what runs on a cluster is not touched."""
-        request = Request(method="DELETE", path=_path(id), kind=KIND, ref=_id(id))
+        request = Request(
+            method="DELETE", path=_path(deployment_id), kind=KIND, ref=_id(deployment_id)
+        )
         return read(Shape, request, (yield from ask(request, self._context)))
 
     @call
-    def sync(self, id: DeploymentRef) -> Flow[Deployment]:
+    def sync(self, deployment_id: DeploymentRef) -> Flow[Deployment]:
         """Have the platform look at the cluster, where it knows one; return the record."""
-        return (yield from _post(Deployment, id, "/sync", {}, self._context))
+        return (yield from _post(Deployment, deployment_id, "/sync", {}, self._context))
 
     @call
-    def deploy_app(self, id: DeploymentRef) -> Flow[Deployment]:
+    def deploy_app(self, deployment_id: DeploymentRef) -> Flow[Deployment]:
         """Ask for the application to be deployed; its `app_status` says what came of it."""
-        return (yield from _post(Deployment, id, "/deploy-app", {}, self._context))
+        return (yield from _post(Deployment, deployment_id, "/deploy-app", {}, self._context))
 
     @call
-    def set_app_status(self, id: DeploymentRef, status: str, message: str = "") -> Flow[Deployment]:
+    def set_app_status(
+        self, deployment_id: DeploymentRef, status: str, message: str = ""
+    ) -> Flow[Deployment]:
         """Record how the application is.
 
         Raises:
             InvalidRequestError: the word is not one of a deployment's.
         """
         body = {"status": status, "message": message}
-        return (yield from _post(Deployment, id, "/set-app-status", body, self._context))
+        return (yield from _post(Deployment, deployment_id, "/set-app-status", body, self._context))
 
     @call
     def stream_logs(
-        self, id: DeploymentRef, cursor: int = 0, wait_seconds: float = 20
+        self, deployment_id: DeploymentRef, cursor: int = 0, wait_seconds: float = 20
     ) -> Flow[DeploymentLogs]:
         """Return the log lines after `cursor`; without any, wait a while for some."""
         query = {"cursor": max(0, cursor), "wait_seconds": min(max(wait_seconds, 1), 30)}
         request = build.get(
-            _path(id) + "/logs/stream",
+            _path(deployment_id) + "/logs/stream",
             query,
             kind=KIND,
-            ref=_id(id),
+            ref=_id(deployment_id),
             timeout=max(self._context.timeout, query["wait_seconds"] + SPARE_SECONDS),
         )
         return read(DeploymentLogs, request, (yield from ask(request, self._context)))
 
     @call
     def manifests(
-        self, id: DeploymentRef, version: int | None = None, *, secret: bool = False
+        self, deployment_id: DeploymentRef, version: int | None = None, *, secret: bool = False
     ) -> Flow[Manifests]:
         """Return the Kubernetes objects that serve the environment, to be applied by hand.
 
         Args:
-            id: the deployment.
+            deployment_id: the deployment.
             version: an older version of the environment instead of the current one.
             secret: with the Secret that tokens are signed with; for admins.
 
@@ -227,33 +231,41 @@ class DeploymentsClient(Resource[D]):
             PermissionDeniedError: the Secret is for admins.
         """
         query = {"version": version, "secret": True if secret else None}
-        request = build.get(_path(id) + "/manifests", query, kind=KIND, ref=_id(id))
+        request = build.get(
+            _path(deployment_id) + "/manifests", query, kind=KIND, ref=_id(deployment_id)
+        )
         return read(Manifests, request, (yield from ask(request, self._context)))
 
     @call
     def get_urls(
-        self, id: DeploymentRef, *, url_type: str | None = None
+        self, deployment_id: DeploymentRef, *, url_type: str | None = None
     ) -> Flow[list_[dict[str, object]]]:
         """Return the URLs of a deployment, or those of one type."""
-        record = yield from _get(Deployment, id, "", self._context)
+        record = yield from _get(Deployment, deployment_id, "", self._context)
         return _of_type(record.deployment_urls, url_type)
 
     @call
     def get_primary_url(
-        self, id: DeploymentRef, *, prefer_type: str = "dashboard"
+        self, deployment_id: DeploymentRef, *, prefer_type: str = "dashboard"
     ) -> Flow[str | None]:
         """Return the first URL of the preferred type, else the first of all, else None."""
-        record = yield from _get(Deployment, id, "", self._context)
+        record = yield from _get(Deployment, deployment_id, "", self._context)
         urls = [*_of_type(record.deployment_urls, prefer_type), *record.deployment_urls]
         return str(urls[0]["url"]) if urls else None
 
     @call
     def save_urls(
-        self, id: DeploymentRef, urls: Sequence[Mapping[str, object]]
+        self, deployment_id: DeploymentRef, urls: Sequence[Mapping[str, object]]
     ) -> Flow[Deployment]:
         """Replace the URLs of a deployment; each has `label`, `url` and `type`."""
         body = {"urls": [dict(url) for url in urls]}
-        request = Request(method="PUT", path=_path(id) + "/urls", json=body, kind=KIND, ref=_id(id))
+        request = Request(
+            method="PUT",
+            path=_path(deployment_id) + "/urls",
+            json=body,
+            kind=KIND,
+            ref=_id(deployment_id),
+        )
         return read(Deployment, request, (yield from ask(request, self._context)))
 
     @call
@@ -265,19 +277,21 @@ class DeploymentsClient(Resource[D]):
     @call
     def availability_test(
         self,
-        id: DeploymentRef,
+        deployment_id: DeploymentRef,
         timeout_seconds: float | None = None,
         interval_seconds: float | None = None,
     ) -> Flow[Availability]:
         """Have the platform ask each URL until all answer or the time is over."""
         given = {"timeout_seconds": timeout_seconds, "interval_seconds": interval_seconds}
         body = {name: value for name, value in given.items() if value is not None}
-        return (yield from _post(Availability, id, "/availability-test", body, self._context))
+        return (
+            yield from _post(Availability, deployment_id, "/availability-test", body, self._context)
+        )
 
     @call
     def probe_model(
         self,
-        id: DeploymentRef,
+        deployment_id: DeploymentRef,
         model_url: str | None = None,
         model: str | None = None,
         prompt: str | None = None,
@@ -286,12 +300,12 @@ class DeploymentsClient(Resource[D]):
         """Have the platform ask a model one question; a model that fails is told, not raised."""
         given = {"model_url": model_url, "model": model, "prompt": prompt, "stream": stream or None}
         body = {name: value for name, value in given.items() if value is not None}
-        return (yield from _post(ModelProbe, id, "/probe-model", body, self._context))
+        return (yield from _post(ModelProbe, deployment_id, "/probe-model", body, self._context))
 
     @call
     def configure_model(
         self,
-        id: DeploymentRef,
+        deployment_id: DeploymentRef,
         model_id: str,
         hf_token: str = "",
         namespace: str = "",
@@ -308,7 +322,9 @@ class DeploymentsClient(Resource[D]):
             "namespace": namespace,
             "endpoint_url": endpoint_url,
         }
-        return (yield from _post(Deployment, id, "/configure-model", body, self._context))
+        return (
+            yield from _post(Deployment, deployment_id, "/configure-model", body, self._context)
+        )
 
     @call
     def get_cloud_config(self) -> Flow[Shape]:
@@ -389,20 +405,24 @@ def from_infrastructure(
     return given
 
 
-def _get(shape: type[S], id: DeploymentRef, rest: str, context: Context) -> Flow[S]:
-    request = build.get(_path(id) + rest, kind=KIND, ref=_id(id))
+def _get(shape: type[S], deployment_id: DeploymentRef, rest: str, context: Context) -> Flow[S]:
+    request = build.get(_path(deployment_id) + rest, kind=KIND, ref=_id(deployment_id))
     return read(shape, request, (yield from ask(request, context)))
 
 
 def _post(
-    shape: type[S], id: DeploymentRef, rest: str, body: Mapping[str, object], context: Context
+    shape: type[S],
+    deployment_id: DeploymentRef,
+    rest: str,
+    body: Mapping[str, object],
+    context: Context,
 ) -> Flow[S]:
     request = build.post(
-        _path(id) + rest,
+        _path(deployment_id) + rest,
         dict(body),
         key=context.new_key(),
         kind=KIND,
-        ref=_id(id),
+        ref=_id(deployment_id),
         timeout=max(context.timeout, 30 + SPARE_SECONDS),
     )
     return read(shape, request, (yield from ask(request, context)))

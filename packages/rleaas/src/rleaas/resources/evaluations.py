@@ -211,6 +211,71 @@ class EvaluationClient(Resource[D]):
         return read(RolloutComparison, request, reply)
 
     @call
+    def compare(
+        self,
+        agent_checkpoints: Sequence[CheckpointRef] = (),
+        scenario_suite_id: str = "",
+        verifier_ids: Sequence[str] | None = None,
+        environment_name: EnvironmentRef = "",
+        baseline_id: str | None = None,
+        trained_id: str | None = None,
+        job_id: str | None = None,
+    ) -> Flow[RolloutComparison]:
+        """Return how two checkpoints, or two rollouts or evaluations that there are, differ.
+
+        Checkpoints are compared by their newest evaluations over the same seeds on the same version
+        of the environment; those that are missing are started and waited for a while.
+
+        Args:
+            agent_checkpoints: two of them, by id or handle: the baseline, then the trained one.
+            scenario_suite_id: the scenarios to play, where there are some.
+            verifier_ids: the verifiers that judge, where there are some.
+            environment_name: where to; by default what the baseline was trained on.
+            baseline_id: a rollout or an evaluation, in place of checkpoints; with `trained_id`.
+            trained_id: the other one.
+            job_id: the job that both must be of.
+
+        Raises:
+            ConfigurationError: neither of the two forms is complete.
+            CheckpointNotFound: there is no such checkpoint.
+            ConflictError: the evaluations take longer, or one failed; the error names them.
+        """
+        if baseline_id is not None and trained_id is not None:
+            if environment_name == "":
+                raise ConfigurationError(
+                    "comparing baseline_id and trained_id needs their environment",
+                    hint="Pass environment_name=.",
+                )
+            asking = EvaluationClient.get_rollout_comparison.flow(
+                self, environment_name, baseline_id, trained_id, job_id
+            )
+            return (yield from asking)
+        checkpoints = [checkpoint_reference(one) for one in agent_checkpoints]
+        if len(checkpoints) != 2:
+            raise ConfigurationError(
+                f"a comparison is of two checkpoints, not of {len(checkpoints)}",
+                hint="Pass the baseline and the trained one, or baseline_id= and trained_id=.",
+            )
+        body: dict[str, object] = {
+            "agent_checkpoints": checkpoints,
+            "comparison": True,
+            **({"scenario_suite_id": scenario_suite_id} if scenario_suite_id else {}),
+            **({"verifier_ids": [*verifier_ids]} if verifier_ids else {}),
+        }
+        if environment_name != "":
+            body["environment_name"] = reference(environment_name)
+        request = build.post(
+            "/api/rollouts",
+            body,
+            key=self._context.new_key(),
+            kind=CHECKPOINT,
+            # The platform waits for what it starts.
+            timeout=max(self._context.timeout, 40.0),
+        )
+        reply = yield from ask(request, self._context)
+        return read(RolloutComparison, request, reply)
+
+    @call
     def export_audit_report(
         self,
         evaluation_id: str = "",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from rlcore import ConfigurationError
 
@@ -84,6 +85,7 @@ class Platform(Resource[D]):
         path: str,
         *,
         json: object = None,
+        data: Mapping[str, str] | None = None,
         params: Query | None = None,
         timeout: float | None = None,
         idempotency_key: str | None = None,
@@ -93,14 +95,23 @@ class Platform(Resource[D]):
         Args:
             path: from the base URL on.
             json: the body; None sends none.
+            data: the fields of a form as the body instead.
             params: the query.
             timeout: seconds, instead of the client's.
             idempotency_key: makes it safe to repeat, where the route honours it; without one it
                 is sent exactly once.
         """
+        if data is not None and json is not None:
+            raise ConfigurationError("a request has one body", hint="Give json= or data=.")
         return (
             yield from self._raw(
-                "POST", path, json=json, params=params, timeout=timeout, key=idempotency_key
+                "POST",
+                path,
+                json=json,
+                form=data,
+                params=params,
+                timeout=timeout,
+                key=idempotency_key,
             )
         )
 
@@ -141,6 +152,7 @@ class Platform(Resource[D]):
         path: str,
         *,
         json: object = None,
+        form: Mapping[str, str] | None = None,
         params: Query | None = None,
         timeout: float | None = None,
         key: str | None = None,
@@ -150,12 +162,16 @@ class Platform(Resource[D]):
                 f"{path!r} is not a path of the platform",
                 hint="Begin it with one slash, such as /api/environments.",
             )
+        headers = {} if key is None else {"Idempotency-Key": key}
+        if form is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
         request = Request(
             method=method,
             path=path,
             params=build.query(params),
             json=NO_BODY if json is None else json,
-            headers={} if key is None else {"Idempotency-Key": key},
+            content=None if form is None else urlencode(form).encode(),
+            headers=headers,
             keyed=key is not None,
             timeout=timeout,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from builtins import list as list_
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from rlcore import (
@@ -22,11 +22,21 @@ from rleaas._flow.decode import read_list
 from rleaas._flow.poll import Wait, wait
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Item, Stream, pause
-from rleaas.models import Event, MetricPoint, Rollout, TrainingJob, TrainingResults, Webhook
+from rleaas.models import (
+    Event,
+    HumanEvalReply,
+    HumanEvalStepScore,
+    MetricPoint,
+    Rollout,
+    TrainingJob,
+    TrainingResults,
+    Webhook,
+)
 from rleaas.resources import training_routes as routes
 from rleaas.resources.checkpoints import CheckpointResource
 from rleaas.resources.event_stream import ENDS, HOLD, page
 from rleaas.resources.handle import Handle
+from rleaas.resources.human_eval import human_eval
 from rleaas.resources.webhooks import register
 
 Metrics = dict[str, object]
@@ -322,6 +332,33 @@ class TrainingJobResource(Handle[D, TrainingJob]):
         request = build.get(path, kind=routes.KIND, ref=self.id)
         reply = yield from ask(request, self._context)
         return read_list(Rollout, request, reply, "rollouts")[0]
+
+    @call
+    def submit_human_eval(
+        self,
+        decision: str,
+        comments: str | None = None,
+        step_scores: Sequence[HumanEvalStepScore | Mapping[str, object]] | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Flow[HumanEvalReply]:
+        """Keep a person's verdict on the job; a job that waits for one is complete with it.
+
+        Args:
+            decision: `yes` or `no`.
+            comments: why.
+            step_scores: a word on some steps: `step_index`, and as `score` one of `correct`,
+                `flawed`, `critical_error`.
+            idempotency_key: with the same key, the verdict is kept once.
+
+        Raises:
+            ConfigurationError: it is no verdict; nothing was sent.
+        """
+        return (
+            yield from human_eval(
+                self.id, decision, comments, step_scores, idempotency_key, self._context
+            )
+        )
 
     @call
     def set_webhook(

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse
 from pydantic import Discriminator, Tag
 from rlcore import ConflictError, InvalidRequestError, NotFoundError
@@ -14,6 +15,7 @@ from rleaas.server import render, render_rollouts
 from rleaas.server.access import Caller, CallerOf, require_user
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import JsonObject, StartRollouts
+from rleaas.server.routes.comparisons import compare
 from rleaas.server.routes.evaluations import queue, report
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.routes.rollout_bodies import ExportReport, StoreRollout
@@ -40,7 +42,7 @@ def _has_steps(body: object) -> bool:
 
 
 @router.post("/api/rollouts", responses=documented(400, 404, 409, 422))
-def post_rollouts(
+async def post_rollouts(
     body: Annotated[
         Annotated[StartRollouts, Tag("start")] | Annotated[StoreRollout, Tag("store")],
         Discriminator(_form),
@@ -48,13 +50,18 @@ def post_rollouts(
     caller: Caller,
     idempotency_key: IdempotencyHeader = None,
 ) -> JsonObject:
-    """Start an evaluation in the published form, or with `steps` store an episode."""
+    """Start an evaluation in the published form, compare two checkpoints, or store an episode.
+
+    With `steps` it is an episode; with `comparison`, the two `agent_checkpoints` are compared.
+    """
     if isinstance(body, StoreRollout):
-        return _store(body, caller, idempotency_key)
+        return await run_in_threadpool(_store, body, caller, idempotency_key)
+    if body.comparison or body.agent_checkpoints:
+        return await compare(body, caller)
     require_evaluable(body.model_dump(exclude_none=True))
     if body.max_episode_steps is None:
         body.max_episode_steps = body.max_steps
-    return queue(body, caller, idempotency_key)
+    return await run_in_threadpool(queue, body, caller, idempotency_key)
 
 
 @router.post("/api/rollouts/export", responses=documented(404, 422))

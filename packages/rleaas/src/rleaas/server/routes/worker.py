@@ -16,7 +16,7 @@ from rleaas.server.routes.bodies import JsonObject, Report, Reports
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.json_values import integer, items
 from rleaas.server.state import ServerState
-from rleaas.server.store import jobs
+from rleaas.server.store import governance, jobs
 from rleaas.server.store.tables import CheckpointRow, JobRow
 
 router = APIRouter(
@@ -168,7 +168,10 @@ def _apply(session: Session, row: JobRow, reports: list[Report]) -> None:
         before = lifecycle.JobState(row.status, row.progress, row.results, row.error)
         if before.finished:
             return
-        after = lifecycle.after_report(before, report.type, report.data, _goal(row))
+        ask = report.type == "completed" and _asks_people(session, row)
+        after = lifecycle.after_report(
+            before, report.type, report.data, _goal(row), asks_people=ask
+        )
         row.status, row.progress, row.error = after.status, after.progress, after.error
         row.results = dict(after.results)
         if after.finished:
@@ -176,7 +179,14 @@ def _apply(session: Session, row: JobRow, reports: list[Report]) -> None:
         outcomes.note(session, row, report.type, report.data)
         alerts.watch(session, row, report.type, report.data)
         if report.type not in _NO_EVENTS:
-            jobs.tell(session, row, report.type, report.data, report.at)
+            waits = row.status == lifecycle.AWAITING_HUMAN_EVAL
+            kind = lifecycle.AWAITING_HUMAN_EVAL if waits else report.type
+            jobs.tell(session, row, kind, report.data, report.at)
+
+
+def _asks_people(session: Session, row: JobRow) -> bool:
+    config = governance.effective(session, row.organisation_id, row.version.environment_id)
+    return row.kind == jobs.TRAINING and config.get("human_in_the_loop") is True
 
 
 def _goal(row: JobRow) -> int:

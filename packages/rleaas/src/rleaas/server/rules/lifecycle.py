@@ -59,8 +59,23 @@ class JobState:
         return self.status in TERMINAL
 
 
-def after_report(state: JobState, kind: str, data: Mapping[str, object], goal: int) -> JobState:
-    """The job after one report; `goal` is the number of episodes it was asked for."""
+def after_report(
+    state: JobState,
+    kind: str,
+    data: Mapping[str, object],
+    goal: int,
+    *,
+    asks_people: bool = False,
+) -> JobState:
+    """The job after one report.
+
+    Args:
+        state: the job before it.
+        kind: the kind of the report.
+        data: what it says.
+        goal: the number of episodes that the job was asked for.
+        asks_people: whether it is complete only when somebody has judged it.
+    """
     if state.finished:
         return state
     match kind:
@@ -80,7 +95,8 @@ def after_report(state: JobState, kind: str, data: Mapping[str, object], goal: i
             )
         case "completed":
             results = {**state.results, **_results_in(data)}
-            return replace(state, status=COMPLETED, progress=100, results=results)
+            status = AWAITING_HUMAN_EVAL if asks_people else COMPLETED
+            return replace(state, status=status, progress=100, results=results)
         case "failed":
             error = data.get("error") or data.get("message") or "the worker gave no reason"
             results = {**state.results, **_details_of_failure(data)}

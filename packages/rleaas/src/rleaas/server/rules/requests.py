@@ -22,8 +22,6 @@ _NOT_IN_TRAINING = {
 _NOT_IN_EVALUATION = {
     "scenario_suite_id": "scenario suites are",
     "verifier_ids": "verifiers in evaluations are",
-    "comparison": "comparisons are",
-    "agent_checkpoints": "comparisons are",
 }
 
 

@@ -1,0 +1,5 @@
+"""The caller's profile, under the published path of the module."""
+
+from rleaas.resources.keys import ProfileClient
+
+__all__ = ["ProfileClient"]

@@ -1,0 +1,106 @@
+"""Comparing two checkpoints by their evaluations over the same seeds."""
+
+import anyio
+from fastapi.concurrency import run_in_threadpool
+from rlcore import ConflictError, InvalidRequestError
+from sqlalchemy import select
+
+from rleaas.server import render_rollouts
+from rleaas.server.access import CallerOf
+from rleaas.server.routes.bodies import JsonObject, StartEvaluation, StartRollouts
+from rleaas.server.routes.evaluations import queue, report
+from rleaas.server.routes.requests import workable_version
+from rleaas.server.rules import lifecycle
+from rleaas.server.rules.requests import evaluation_seeds, require_evaluable
+from rleaas.server.store import jobs
+from rleaas.server.store.tables import JobRow
+
+PATIENCE = 22.0
+"""Below the 30 seconds of published clients, which send the request again after them."""
+
+_POLL_SECONDS = 0.1
+_USABLE = (lifecycle.PENDING, lifecycle.RUNNING, lifecycle.COMPLETED)
+
+
+async def compare(body: StartRollouts, caller: CallerOf) -> JsonObject:
+    """How two checkpoints differ; evaluations that are missing are started and waited for.
+
+    Raises:
+        ConflictError: they take longer, or one of them failed.
+    """
+    asked = _asked(body)
+    pair = [await run_in_threadpool(_evaluation, one, caller) for one in asked]
+    with anyio.move_on_after(PATIENCE):
+        for one in pair:
+            await _end(one, caller)
+    reports = [await run_in_threadpool(report, caller, one) for one in pair]
+    for told in reports:
+        if told["status"] == lifecycle.COMPLETED:
+            continue
+        if told["status"] in lifecycle.TERMINAL:
+            raise ConflictError(
+                f"evaluation {told['id']!r} is {told['status']}: {told['error']}",
+                code="evaluation_not_comparable",
+            )
+        raise ConflictError(
+            f"evaluation {told['id']!r} goes on after {PATIENCE:g} s",
+            code="evaluations_unfinished",
+            hint="Ask again; what is being played is not played again",
+        )
+    told = render_rollouts.comparison(str(reports[0]["environment_name"]), *reports)
+    return {**told, "agent_checkpoints": body.agent_checkpoints}
+
+
+def _asked(body: StartRollouts) -> list[StartEvaluation]:
+    checkpoints = body.agent_checkpoints or []
+    if len(checkpoints) != 2:
+        raise InvalidRequestError(
+            f"agent_checkpoints has {len(checkpoints)} entries; a comparison is of two",
+            status_code=422,
+            code="invalid_comparison",
+        )
+    require_evaluable(body.model_dump(exclude={"agent_checkpoints", "comparison"}))
+    settings = body.model_dump(include=set(StartEvaluation.model_fields))
+    settings["max_episode_steps"] = body.max_episode_steps or body.max_steps
+    return [
+        StartEvaluation.model_validate({**settings, "agent_checkpoint_id": one})
+        for one in checkpoints
+    ]
+
+
+def _evaluation(asked: StartEvaluation, caller: CallerOf) -> str:
+    """The newest evaluation that plays what is asked, or one that is started now."""
+    seeds = evaluation_seeds(asked.seeds, asked.episodes, asked.base_seed)
+    with caller.read() as session:
+        checkpoint = jobs.find_checkpoint(session, asked.agent_checkpoint_id)
+        version = checkpoint.job.version
+        if asked.environment_name:
+            version = workable_version(session, asked.environment_name, asked.environment_version)
+        found = session.scalars(
+            select(JobRow)
+            .where(JobRow.kind == jobs.EVALUATION, JobRow.version_id == version.id)
+            .where(JobRow.status.in_(_USABLE), JobRow.cancel_requested_at.is_(None))
+            .order_by(JobRow.created_at.desc(), JobRow.id.desc())
+        )
+        wanted: JsonObject = {
+            "checkpoint_id": checkpoint.id,
+            "seeds": seeds,
+            "max_episode_steps": asked.max_episode_steps,
+            "success_threshold": asked.success_threshold,
+        }
+        for row in found:
+            if all(row.request.get(name) == value for name, value in wanted.items()):
+                return row.id
+    return str(queue(asked, caller, None)["id"])
+
+
+async def _end(evaluation_id: str, caller: CallerOf) -> None:
+    while True:
+        if await run_in_threadpool(_has_ended, evaluation_id, caller):
+            return
+        await anyio.sleep(_POLL_SECONDS)
+
+
+def _has_ended(evaluation_id: str, caller: CallerOf) -> bool:
+    with caller.read() as session:
+        return jobs.find(session, jobs.EVALUATION, evaluation_id).status in lifecycle.TERMINAL
