@@ -1,8 +1,7 @@
 import pytest
 from rlcore import ConfigurationError
-from rleaas.cli.commands.environments import json_object
 from rleaas.cli.commands.evaluations import seeds_from
-from rleaas.cli.commands.training import settings_from
+from rleaas.cli.spec import json_object, settings_from
 
 
 def test_seeds_are_a_range_or_a_list() -> None:
@@ -18,7 +17,9 @@ def test_other_seeds_are_refused_by_name(text: str) -> None:
 
 
 def test_settings_are_json_where_they_can_be_and_text_elsewhere() -> None:
-    settings = settings_from(["gamma=0.9", "net_arch=[8, 8]", "policy=MlpPolicy", "description="])
+    settings = settings_from(
+        "--config", ["gamma=0.9", "net_arch=[8, 8]", "policy=MlpPolicy", "description="]
+    )
     assert settings == {
         "gamma": 0.9,
         "net_arch": [8, 8],
@@ -30,7 +31,7 @@ def test_settings_are_json_where_they_can_be_and_text_elsewhere() -> None:
 @pytest.mark.parametrize("pair", ["gamma", "=3"])
 def test_a_setting_without_key_or_value_is_refused(pair: str) -> None:
     with pytest.raises(ConfigurationError, match="is not KEY=VALUE"):
-        settings_from([pair])
+        settings_from("--config", [pair])
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "3"])

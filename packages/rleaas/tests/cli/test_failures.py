@@ -43,12 +43,19 @@ def test_an_error_is_one_line_and_its_hint_another(capsys: pytest.CaptureFixture
     assert capsys.readouterr().err == "error: gamma is 2\nhint: Use 0 to 1.\n"
 
 
+def test_a_request_id_is_told_and_nothing_a_server_says_moves_the_cursor(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    say_failure(Error("line one\n\x1b[2Jline two", request_id="req_1"))
+    assert capsys.readouterr().err == "error: line one \\x1b[2Jline two\nrequest: req_1\n"
+
+
 def test_an_unknown_job_gets_the_hint_where_jobs_are_listed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     say_failure(TrainingJobNotFound("job_9"))
     assert capsys.readouterr().err == (
-        "error: Training job not found: 'job_9'\nhint: `rleaas train list` shows the jobs\n"
+        "error: Training job not found: 'job_9'\nhint: `rleaas job list` shows the jobs\n"
     )
 
 

@@ -63,9 +63,18 @@ def exit_code_of(error: BaseException) -> int:
 def say_failure(error: BaseException) -> None:
     """Write what failed, and what to do next, to stderr."""
     message, hint = _sentence_and_hint(error)
-    print(f"error: {message}", file=sys.stderr)
+    print(f"error: {_on_one_line(message)}", file=sys.stderr)
     if hint:
-        print(f"hint: {hint}", file=sys.stderr)
+        print(f"hint: {_on_one_line(hint)}", file=sys.stderr)
+    request_id = error.request_id if isinstance(error, Error) else None
+    if request_id:
+        print(f"request: {_on_one_line(request_id)}", file=sys.stderr)
+
+
+def _on_one_line(text: str) -> str:
+    # What a server says must not move a terminal's cursor, nor look like a line of ours.
+    joined = " ".join(text.split())
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in joined)
 
 
 def _sentence_and_hint(error: BaseException) -> tuple[str, str | None]:
@@ -88,13 +97,27 @@ def _usual_hint(error: Error) -> str | None:
         return "set RLEAAS_API_KEY, or pass --api-key"
     if isinstance(error, NotFoundError):
         return _LISTINGS.get(error.kind)
+    if isinstance(error, PlatformUnreachable):
+        return "`rleaas serve` runs one here; --base-url or RLEAAS_BASE_URL names another"
     return None
 
 
 _LISTINGS = {
-    "environment": "`rleaas env list` shows what is registered",
-    "training_job": "`rleaas train list` shows the jobs",
-    "evaluation": "`rleaas eval list` shows the evaluations",
+    "agent": "`rleaas agent list` shows the agents",
     "api_key": "`rleaas keys list` shows the keys",
-    "checkpoint": "`rleaas train checkpoints JOB_ID` shows a job's checkpoints",
+    "audit_event": "`rleaas audit list` shows the records",
+    "checkpoint": "`rleaas job checkpoints JOB_ID` shows a job's checkpoints",
+    "data_asset": "`rleaas data list` shows the assets",
+    "deployment": "`rleaas deploy list` shows the deployments",
+    "environment": "`rleaas env list` shows what is registered",
+    "evaluation": "`rleaas eval list` shows the evaluations",
+    "member": "`rleaas org members ORGANISATION` shows who is in",
+    "organisation": "`rleaas org list` shows the organisations",
+    "rollout": "`rleaas rollout list` shows the rollouts",
+    "scenario": "`rleaas scenario list` shows the scenarios",
+    "suite": "`rleaas suite list` shows the suites",
+    "tool": "`rleaas tool list` shows the tools",
+    "training_job": "`rleaas job list` shows the jobs",
+    "verifier": "`rleaas verifier list` shows the verifiers",
+    "webhook": "`rleaas webhook list` shows the webhooks",
 }

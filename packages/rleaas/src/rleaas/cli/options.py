@@ -1,4 +1,4 @@
-"""The options that every command which talks to a server has."""
+"""The options and arguments that commands share."""
 
 from __future__ import annotations
 
@@ -40,11 +40,22 @@ ProfileName = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="At most so many.")]
+Offset = Annotated[int, typer.Option(min=0, help="Leave out so many at the beginning.")]
 
 
-def connect(base_url: str | None, api_key: str | None, profile: str | None) -> Client:
+def connect(
+    base_url: str | None,
+    api_key: str | None,
+    profile: str | None,
+    *,
+    timeout: float | None = None,
+    retries: int | None = None,
+) -> Client:
     """Return a client; argument, environment variable, profile and default count in that order."""
     # The client pulls in httpx and pydantic, which --help has no use for.
     from rleaas import Client
 
-    return Client(base_url=base_url, api_key=api_key, profile=profile)
+    return Client(
+        base_url=base_url, api_key=api_key, profile=profile, timeout=timeout, retries=retries
+    )

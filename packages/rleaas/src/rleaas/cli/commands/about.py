@@ -6,23 +6,18 @@ import platform
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 
+from rleaas.cli.command import Asked
 from rleaas.cli.console import print_facts, print_json
-from rleaas.cli.options import AsJson, BaseUrl, Key, ProfileName, connect
+from rleaas.cli.options import AsJson
 
 
-def ping(
-    base_url: BaseUrl = None,
-    api_key: Key = None,
-    profile: ProfileName = None,
-    as_json: AsJson = False,
-) -> None:
+def ping(asked: Asked) -> None:
     """Ask the server whether it is there, and say which one answered."""
-    with connect(base_url, api_key, profile) as client:
-        answer: dict[str, object] = dict(client.ping())
-        if as_json:
-            print_json(answer)
-            return
-        print_facts({"server": client.base_url, **answer})
+    answer: dict[str, object] = dict(asked.client.ping())
+    if asked.as_json:
+        print_json(answer)
+        return
+    print_facts({"server": asked.client.base_url, **answer})
 
 
 def version(as_json: AsJson = False) -> None:

@@ -7,14 +7,23 @@ from typing import Annotated
 
 import typer
 
-from rleaas.cli.console import print_facts, print_json, print_table, say
+from rleaas.cli.command import Asked, command
+from rleaas.cli.console import Column, columns, print_facts, print_json, say
 from rleaas.cli.failures import FAILURE
-from rleaas.cli.options import AsJson, BaseUrl, Key, ProfileName, connect
+from rleaas.cli.names import completion
+from rleaas.cli.nouns import noun
+from rleaas.cli.options import Offset
 
-app = typer.Typer(no_args_is_help=True, help="Read, export and verify the audit records.")
+app = noun("audit")
 
 Environment = Annotated[
-    str | None, typer.Option("--env", metavar="ENV", help="Only records about this environment.")
+    str | None,
+    typer.Option(
+        "--env",
+        metavar="ENV",
+        help="Only records about this environment.",
+        autocompletion=completion("environment"),
+    ),
 ]
 Types = Annotated[
     list[str] | None,
@@ -24,40 +33,75 @@ Since = Annotated[str | None, typer.Option(metavar="TIME", help="From then on, i
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="Until then, in ISO 8601.")]
 
 
-@app.command("list", epilog="Example: `rleaas audit list --type tool --outcome denied --json`")
-def list_records(
+_LISTED = (
+    *columns("number"),
+    Column("time", "timestamp"),
+    *columns("type", "outcome", "actor", "subject", "environment"),
+)
+
+
+def _query(
+    asked: Asked,
     environment: Environment = None,
     types: Types = None,
     since: Since = None,
     until: Until = None,
     outcome: Annotated[str | None, typer.Option(help="`allowed` or `denied`.")] = None,
+    actor: Annotated[str | None, typer.Option(help="Who did it.")] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="What it was done to, such as tool:tool_1.")
+    ] = None,
     job: Annotated[str | None, typer.Option(metavar="JOB_ID", help="About this job.")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="AGENT", help="About this agent.")] = None,
     limit: Annotated[int, typer.Option(min=0, help="How many at most; 0 is all.")] = 50,
-    base_url: BaseUrl = None,
-    api_key: Key = None,
-    profile: ProfileName = None,
-    as_json: AsJson = False,
+    offset: Offset = 0,
 ) -> None:
     """List records, newest first."""
-    with connect(base_url, api_key, profile) as client:
-        events = client.AuditLog.query(
-            environment, types, since, until, limit, job_id=job, outcome=outcome
-        )
-    if as_json:
-        print_json(events)
-        return
-    print_table(
-        ("number", "time", "type", "outcome", "actor", "subject", "environment"),
-        [
-            (e.number, e.timestamp, e.type, e.outcome, e.actor, e.subject, e.environment)
-            for e in events
-        ],
+    asked.rows(
+        asked.client.AuditLog.query(
+            environment,
+            types,
+            since,
+            until,
+            limit,
+            offset,
+            job,
+            agent,
+            actor=actor,
+            outcome=outcome,
+            subject=subject,
+        ),
+        _LISTED,
         empty="No audit records.",
     )
 
 
-@app.command("export", epilog="Example: `rleaas audit export audit.csv --since 2026-01-01`")
+command(app, "list", "list --type tool --outcome denied --json")(_query)
+command(app, "query", "query --env Bank --since 2026-01-01 --actor me@lab.example")(_query)
+
+
+@command(app, "get", "get aud_1")
+def get(
+    asked: Asked,
+    record: Annotated[str, typer.Argument(metavar="RECORD_ID", help="The record's id.")],
+) -> None:
+    """Show one record with its place in the chain."""
+    asked.facts(
+        asked.client.AuditLog.get_event(record),
+        (
+            *columns("id", "number"),
+            Column("time", "timestamp"),
+            *columns("type", "outcome", "actor", "subject", "environment", "job id", "agent id"),
+            *columns("request id", "details"),
+            Column("previous hash", "prev_hash"),
+            Column("hash", "chain_hash"),
+        ),
+    )
+
+
+@command(app, "export", "export audit.csv --since 2026-01-01")
 def export(
+    asked: Asked,
     path: Annotated[Path, typer.Argument(metavar="FILE", help="Where to; .csv makes it CSV.")],
     format: Annotated[
         str | None, typer.Option(help="`json` or `csv`, whatever the file is called.")
@@ -66,36 +110,29 @@ def export(
     types: Types = None,
     since: Since = None,
     until: Until = None,
-    base_url: BaseUrl = None,
-    api_key: Key = None,
-    profile: ProfileName = None,
 ) -> None:
     """Write all records to a file, in the order of the chain."""
     chosen = format or ("csv" if path.suffix.lower() == ".csv" else "json")
-    with connect(base_url, api_key, profile) as client:
-        say(client.AuditLog.export(path, environment, since, until, chosen, event_types=types))
+    saved = asked.client.AuditLog.export(path, environment, since, until, chosen, event_types=types)
+    asked.done({"saved": saved}, saved)
 
 
-@app.command("verify", epilog="Example: `rleaas audit verify --head 3f2a…` with a head kept before")
+@command(app, "verify", "verify --head 3f2a…")
 def verify(
+    asked: Asked,
     head: Annotated[
         str | None,
         typer.Option(metavar="HASH", help="A head from before, which the chain must still have."),
     ] = None,
-    base_url: BaseUrl = None,
-    api_key: Key = None,
-    profile: ProfileName = None,
-    as_json: AsJson = False,
 ) -> int:
-    """Check that no record was changed, removed or put in; exit code 1 when one was."""
-    with connect(base_url, api_key, profile) as client:
-        state = client.AuditLog.verify()
-        kept = (
-            head is None
-            or head == state.head
-            or any(event.chain_hash == head for event in client.AuditLog.iterate())
-        )
-    if as_json:
+    """Check that no record was changed, removed or put in; exit with 1 when one was."""
+    state = asked.client.AuditLog.verify()
+    kept = (
+        head is None
+        or head == state.head
+        or any(event.chain_hash == head for event in asked.client.AuditLog.iterate())
+    )
+    if asked.as_json:
         print_json({**state.to_dict(), "has_head": kept})
     elif state.valid and kept:
         say("the audit chain holds together")

@@ -9,10 +9,14 @@ from typing import Annotated
 import typer
 from rlcore import ConfigurationError
 
-from rleaas.cli.console import print_json, print_table, say
-from rleaas.cli.options import AsJson, BaseUrl, Key, ProfileName, connect
+from rleaas.cli.command import Asked, command
+from rleaas.cli.commands.organisations import limits_from
+from rleaas.cli.console import Column, columns, print_json, say
+from rleaas.cli.names import completion
+from rleaas.cli.nouns import noun
+from rleaas.cli.options import AsJson
 
-app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys.")
+app = noun("keys")
 
 _LIFE = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -62,8 +66,9 @@ def bootstrap(
     say(made.secret.reveal())
 
 
-@app.command("create", epilog="Example: `rleaas keys create ci --scope read --expires-in 30d`")
+@command(app, "create", "create ci --scope read --expires-in 30d")
 def create(
+    asked: Asked,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
     scope: Annotated[
         list[str] | None,
@@ -72,70 +77,55 @@ def create(
     expires_in: Annotated[
         str | None, typer.Option(metavar="TIME", help="Such as 90m, 12h or 30d.")
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=NUMBER", help="Such as requests_per_minute=60; repeatable."),
+    ] = None,
     user: Annotated[
         str | None, typer.Option(help="The member that it is for, by id or email.")
     ] = None,
-    base_url: BaseUrl = None,
-    api_key: Key = None,
-    profile: ProfileName = None,
-    as_json: AsJson = False,
 ) -> None:
     """Make a key and print it, this once."""
     seconds = None if expires_in is None else seconds_of(expires_in)
-    with connect(base_url, api_key, profile) as client:
-        made = client.Keys.create(name, scopes=scope, expires_in=seconds, user=user)
-    if as_json:
+    made = asked.client.Keys.create(
+        name, scopes=scope, expires_in=seconds, limits=limits_from(limit), user=user
+    )
+    if asked.as_json:
         print_json(made)
         return
     say(made.key)
 
 
-@app.command("list")
-def list_keys(
-    base_url: BaseUrl = None,
-    api_key: Key = None,
-    profile: ProfileName = None,
-    as_json: AsJson = False,
-) -> None:
+@command(app, "list", "list --json")
+def list_keys(asked: Asked) -> None:
     """List the keys, the newest first; an admin sees all of the organisation."""
-    with connect(base_url, api_key, profile) as client:
-        found = client.Keys.list()
-    if as_json:
-        print_json(found)
-        return
-    print_table(
-        ("id", "name", "prefix", "scopes", "active", "expires", "last used"),
-        [
-            (
-                key.id,
-                key.name,
-                f"{key.prefix}…",
-                " ".join(key.scopes),
-                "yes" if key.is_active else "no",
-                key.expires_at,
-                key.last_used_at,
-            )
-            for key in found
-        ],
+    asked.rows(
+        asked.client.Keys.list(),
+        (
+            *columns("id", "name"),
+            Column("prefix", lambda one: f"{one.prefix}…"),
+            Column("scopes", lambda one: " ".join(one.scopes)),
+            Column("active", "is_active"),
+            Column("expires", "expires_at"),
+            Column("last used", "last_used_at"),
+        ),
         empty="No keys. `rleaas keys create NAME` makes one.",
     )
 
 
-@app.command("revoke")
+@command(app, "revoke", "revoke key_1")
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="The key's id.")],
-    base_url: BaseUrl = None,
-    api_key: Key = None,
-    profile: ProfileName = None,
-    as_json: AsJson = False,
+    asked: Asked,
+    key_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY_ID", help="The key's id.", autocompletion=completion("api_key")
+        ),
+    ],
 ) -> None:
     """End a key at once."""
-    with connect(base_url, api_key, profile) as client:
-        answer = client.Keys.revoke(key_id)
-    if as_json:
-        print_json(answer)
-        return
-    say(f"revoked {answer.id}")
+    answer = asked.client.Keys.revoke(key_id)
+    asked.done(answer, f"revoked {answer.id}")
 
 
 def seconds_of(text: str) -> float:

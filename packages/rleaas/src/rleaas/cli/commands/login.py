@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rlcore import ConfigurationError
 from rlcore.environ import snapshot, variable
 from rlcore.profile_file import profile_names, remove_profile, save_profile, use_profile
 from rlcore.profiles import default_path, load_profile
 from rlcore.settings import API_KEY, BASE_URL
 
+from rleaas.cli.command import Asked
 from rleaas.cli.console import print_facts, print_json, print_table, say
-from rleaas.cli.options import AsJson, BaseUrl, Key, ProfileName, connect
+from rleaas.cli.nouns import noun
+from rleaas.cli.options import AsJson, BaseUrl, Key, connect
+from rleaas.cli.secrets import typed_secret
 
-app = typer.Typer(no_args_is_help=True, help="Named settings of servers and keys.")
+app = noun("profile")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.")]
 DEFAULT_NAME = "default"
@@ -36,7 +37,7 @@ def login(
     The key is asked for, or read from standard input, unless --api-key or RLEAAS_API_KEY has it.
     """
     path = _path()
-    key = api_key or variable(API_KEY.variable, snapshot()) or _asked_for()
+    key = api_key or variable(API_KEY.variable, snapshot()) or typed_secret("API key")
     is_known = profile in profile_names(path).names
     if base_url is None and not is_known:
         # Else the server would be that of the default profile.
@@ -50,33 +51,27 @@ def login(
     say(f"logged in as {who.email or who.user_id} of {who.organisation}; kept in {path}")
 
 
-def whoami(
-    base_url: BaseUrl = None,
-    api_key: Key = None,
-    profile: ProfileName = None,
-    as_json: AsJson = False,
-) -> None:
+def whoami(asked: Asked) -> None:
     """Show whom the server takes you for, and what you may."""
-    with connect(base_url, api_key, profile) as client:
-        who = client.Keys.me()
-        server = client.base_url
-    if as_json:
+    who = asked.client.Keys.me()
+    if asked.as_json:
         print_json(who)
         return
     print_facts(
         {
-            "server": server,
+            "server": asked.client.base_url,
             "user": who.user_id,
             "email": who.email,
             "organisation": who.organisation,
             "scopes": " ".join(who.scopes),
             "key": who.key_id,
+            "limits": who.limits,
             "expires": who.expires_at,
         }
     )
 
 
-@app.command("list")
+@app.command("list", epilog="Example: `rleaas profile list`")
 def list_profiles(as_json: AsJson = False) -> None:
     """List the profiles, without their keys."""
     path = _path()
@@ -111,14 +106,14 @@ def list_profiles(as_json: AsJson = False) -> None:
     )
 
 
-@app.command("use")
+@app.command("use", epilog="Example: `rleaas profile use work`")
 def use(name: Name, as_json: AsJson = False) -> None:
     """Make a profile the one that counts where none is named."""
     use_profile(_path(), name)
     _done({"default": name}, f"{name} is the default now", as_json)
 
 
-@app.command("remove")
+@app.command("remove", epilog="Example: `rleaas profile remove work`")
 def remove(name: Name, as_json: AsJson = False) -> None:
     """Take a profile out of the file; its key stays good until it is revoked."""
     remove_profile(_path(), name)
@@ -134,16 +129,3 @@ def _done(answer: dict[str, object], sentence: str, as_json: bool) -> None:
 
 def _path() -> Path:
     return default_path(snapshot())
-
-
-def _asked_for() -> str:
-    if sys.stdin.isatty():
-        text: str = typer.prompt("API key", hide_input=True, err=True)
-        return text.strip()
-    text = sys.stdin.readline().strip()
-    if not text:
-        raise ConfigurationError(
-            "there is no API key to log in with",
-            hint="Pass --api-key, set RLEAAS_API_KEY, or write it to standard input.",
-        )
-    return text
