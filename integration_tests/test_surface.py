@@ -139,10 +139,12 @@ def test_every_sub_client_is_on_both_clients_under_its_name_and_in_lower_case(
         AsyncClient(base_url="http://localhost:1", transport=quiet),
     )
     for client in clients:
-        for attribute, owner in surface.SUB_CLIENTS.items():
+        of_surface: dict[str, str] = surface.SUB_CLIENTS
+        for attribute, owner in of_surface.items():
             held = getattr(client, attribute)
             assert type(held) is getattr(rleaas, owner)
-            assert getattr(client, plural.get(attribute, attribute.lower())) is held
+            lower: str = plural.get(attribute, attribute.lower())
+            assert getattr(client, lower) is held
     clients[0].close()
 
 

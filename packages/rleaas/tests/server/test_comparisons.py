@@ -5,7 +5,7 @@ from rleaas.server.routes import comparisons
 
 from .conftest import Running, Start
 
-CHECKPOINTS = [
+CHECKPOINTS: list[tuple[str, dict[str, object]]] = [
     ("checkpoint", {"episode": 1, "avg_reward": 1, "content": "a"}),
     ("checkpoint", {"episode": 2, "avg_reward": 2, "content": "b"}),
     ("completed", {}),
@@ -13,7 +13,13 @@ CHECKPOINTS = [
 
 
 def episode(reward: float) -> tuple[str, dict[str, object]]:
-    facts = {"index": 0, "seed": 0, "steps": 1, "reward": reward, "outcome": "completed"}
+    facts: dict[str, object] = {
+        "index": 0,
+        "seed": 0,
+        "steps": 1,
+        "reward": reward,
+        "outcome": "completed",
+    }
     return "episode", facts
 
 
