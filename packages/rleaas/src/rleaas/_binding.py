@@ -9,7 +9,7 @@ the driver does it. `@stream` is the same for iteration.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
 
 from rleaas._flow.context import Context
@@ -90,9 +90,13 @@ class stream(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property
     @overload
     def __get__(self, holder: None, owner: type) -> stream[P, T]: ...
     @overload
-    def __get__(self, holder: Resource[Blocking], owner: type) -> Callable[P, Iterator[T]]: ...
+    def __get__(
+        self, holder: Resource[Blocking], owner: type
+    ) -> Callable[P, Generator[T, None, None]]: ...
     @overload
-    def __get__(self, holder: Resource[Awaiting], owner: type) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(
+        self, holder: Resource[Awaiting], owner: type
+    ) -> Callable[P, AsyncGenerator[T, None]]: ...
     @overload
     def __get__(self, holder: Resource[Offline], owner: type) -> Callable[P, Stream[T]]: ...
     # One descriptor has several types; the overloads above are what callers see.

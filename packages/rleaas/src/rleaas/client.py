@@ -18,6 +18,8 @@ from rlcore import (
 
 from rleaas._drivers.awaiting import Awaiting
 from rleaas._drivers.blocking import Blocking
+from rleaas._drivers.hooks import Hooks, OnReply, OnRequest
+from rleaas._drivers.progress import MakeProgress, progress_for_people
 from rleaas._flow.context import Context
 from rleaas.resources.agents import AgentsClient
 from rleaas.resources.audit import AuditLogClient
@@ -56,7 +58,12 @@ class Client(Platform[Blocking]):
         timeout: seconds that one request may take, 30 by default.
         retries: how often a request that is safe to repeat is sent at most, 3 by default.
         profile: the table of the profile file to use.
-        transport: carries the requests instead of the network, for tests.
+        transport: carries the requests instead of the network; an `httpx` transport.
+        on_request: called with each request before it is sent, attempts after failures included;
+            a request holds no credential.
+        on_reply: called with each request, its answer, and the seconds that it took.
+        progress: makes what shows the progress of each wait, instead of a line on a terminal or a
+            bar in a notebook; it has `show(step)` and `close()`.
 
     Raises:
         ConfigurationError: a setting is not usable.
@@ -71,12 +78,23 @@ class Client(Platform[Blocking]):
         profile: str | None = None,
         *,
         transport: httpx.BaseTransport | None = None,
+        on_request: OnRequest | None = None,
+        on_reply: OnReply | None = None,
+        progress: MakeProgress | None = None,
     ) -> None:
         self.settings = resolve_client_settings(
             api_key=api_key, base_url=base_url, timeout=timeout, retries=retries, profile=profile
         )
         warn_of_plain_http(self.settings.base_url, self.settings.credential)
-        super().__init__(Blocking(context_of(self.settings), self.settings.credential, transport))
+        super().__init__(
+            Blocking(
+                context_of(self.settings),
+                self.settings.credential,
+                transport,
+                hooks=Hooks(on_request, on_reply),
+                progress=progress or progress_for_people,
+            )
+        )
         self.Environment = EnvironmentsClient(self._driver)
         self.Tools = ToolsClient(self._driver)
         self.Agent = AgentsClient(self._driver)
@@ -217,7 +235,12 @@ class AsyncClient(Platform[Awaiting]):
         timeout: seconds that one request may take, 30 by default.
         retries: how often a request that is safe to repeat is sent at most, 3 by default.
         profile: the table of the profile file to use.
-        transport: carries the requests instead of the network, for tests.
+        transport: carries the requests instead of the network; an `httpx` transport.
+        on_request: called with each request before it is sent, attempts after failures included;
+            a request holds no credential.
+        on_reply: called with each request, its answer, and the seconds that it took.
+        progress: makes what shows the progress of each wait, instead of a line on a terminal or a
+            bar in a notebook; it has `show(step)` and `close()`.
 
     Raises:
         ConfigurationError: a setting is not usable.
@@ -232,12 +255,23 @@ class AsyncClient(Platform[Awaiting]):
         profile: str | None = None,
         *,
         transport: httpx.AsyncBaseTransport | None = None,
+        on_request: OnRequest | None = None,
+        on_reply: OnReply | None = None,
+        progress: MakeProgress | None = None,
     ) -> None:
         self.settings = resolve_client_settings(
             api_key=api_key, base_url=base_url, timeout=timeout, retries=retries, profile=profile
         )
         warn_of_plain_http(self.settings.base_url, self.settings.credential)
-        super().__init__(Awaiting(context_of(self.settings), self.settings.credential, transport))
+        super().__init__(
+            Awaiting(
+                context_of(self.settings),
+                self.settings.credential,
+                transport,
+                hooks=Hooks(on_request, on_reply),
+                progress=progress or progress_for_people,
+            )
+        )
         self.Environment = EnvironmentsClient(self._driver)
         self.Tools = ToolsClient(self._driver)
         self.Agent = AgentsClient(self._driver)

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar, overload
 from rleaas._drivers.offline import Clock, Offline
 from rleaas._flow.wire import (
     Flow,
+    Hear,
     Item,
+    Listen,
     Pause,
     Reply,
     Request,
@@ -60,8 +62,12 @@ class Conversation(Generic[T]):
 
     @property
     def requests(self) -> list[Request]:
-        """The requests among the steps."""
-        return [step for step in self.steps if isinstance(step, Request)]
+        """The requests among the steps, those of streams too."""
+        return [
+            step.request if isinstance(step, Listen) else step
+            for step in self.steps
+            if isinstance(step, Request | Listen)
+        ]
 
     @property
     def pauses(self) -> list[float]:
@@ -72,24 +78,25 @@ class Conversation(Generic[T]):
 @overload
 def converse(
     flow: Flow[T],
-    script: Sequence[Reply | Saved | BaseException],
+    script: Sequence[Reply | Saved | bytes | BaseException],
     clock: Clock | None = None,
 ) -> Conversation[T]: ...
 @overload
 def converse(
     flow: Stream[object],
-    script: Sequence[Reply | Saved | BaseException],
+    script: Sequence[Reply | Saved | bytes | BaseException],
     clock: Clock | None = None,
 ) -> Conversation[None]: ...
 def converse(
     flow: Flow[T] | Stream[object],
-    script: Sequence[Reply | Saved | BaseException],
+    script: Sequence[Reply | Saved | bytes | BaseException],
     clock: Clock | None = None,
 ) -> Conversation[T] | Conversation[None]:
     """Play a flow to its end: each request gets the next entry of the script.
 
-    An exception in the script is thrown into the flow. A pause moves the clock on, work is done,
-    and what is shown is noted.
+    Bytes are what a stream that was listened to says next; none are its end. An exception in the
+    script is thrown into the flow. A pause moves the clock on, work is done, and what is shown is
+    noted.
 
     Raises:
         AssertionError: the flow asks for more than the script has, or leaves some of it.
@@ -112,7 +119,7 @@ def converse(
                 clock.now += step.seconds
             elif isinstance(step, Work):
                 answer = step.call()
-            elif isinstance(step, Request | Save):
+            elif isinstance(step, Request | Save | Listen | Hear):
                 if not answers:
                     raise AssertionError(f"the script has no answer left for {step}")
                 answer = answers.pop(0)

@@ -1,6 +1,6 @@
 """Checked by pyright and mypy: who holds a method decides its colour. Running it proves little."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import Any, assert_type
 
 import rlmesh.numpy
@@ -29,7 +29,7 @@ def blocking(client: Client) -> None:
     assert_type(env.connect(), rlmesh.numpy.RemoteEnv)
     job = client.TrainingJob.run(env)
     assert_type(job, TrainingJobResource[Blocking])
-    assert_type(job.stream_logs(), Iterator[str])
+    assert_type(job.stream_logs(), Generator[str, None, None])
     best = job.get_best_checkpoint()
     assert_type(best, CheckpointResource[Blocking])
     assert_type(best.load(), rlmesh.numpy.Model[Any, Any])
@@ -49,7 +49,7 @@ async def awaiting(client: AsyncClient) -> None:
     assert_type(await env.connect(), rlmesh.numpy.RemoteEnv)
     job = await client.TrainingJob.run(env)
     assert_type(job, TrainingJobResource[Awaiting])
-    assert_type(job.stream_logs(), AsyncIterator[str])
+    assert_type(job.stream_logs(), AsyncGenerator[str, None])
     best = await job.get_best_checkpoint()
     assert_type(best, CheckpointResource[Awaiting])
     assert_type(await best.load(), rlmesh.numpy.Model[Any, Any])

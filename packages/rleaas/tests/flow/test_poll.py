@@ -11,9 +11,9 @@ from rlcore import (
     ServerFailure,
 )
 from rleaas._flow.decode import read
-from rleaas._flow.poll import OUTAGE_TOLERATED, Wait, wait
+from rleaas._flow.poll import Wait, wait
 from rleaas._flow.request import get
-from rleaas._flow.retry import ask
+from rleaas._flow.retry import OUTAGE_TOLERATED, ask
 from rleaas._flow.wire import Flow, Reply
 from rleaas.models import TrainingJob
 from rleaas.testing import Clock, Conversation, Offline, converse, reply

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from types import MethodType
 from typing import Any, TypeVar, cast
 
@@ -13,17 +14,34 @@ import httpx
 from rlcore import Credential
 
 from rleaas._drivers.exchange import (
+    Body,
     Stopwatch,
     arguments,
     closed,
     failures,
+    is_event_stream,
+    not_open,
     reply_of,
     standing_headers,
 )
+from rleaas._drivers.hooks import Hooks
 from rleaas._drivers.part_file import CHUNK, PartFile
-from rleaas._drivers.terminal import ProgressLine
+from rleaas._drivers.progress import MakeProgress, Progress, progress_for_people
 from rleaas._flow.context import Context
-from rleaas._flow.wire import Flow, Item, Pause, Reply, Request, Save, Saved, Show, Step, Stream
+from rleaas._flow.wire import (
+    Flow,
+    Hear,
+    Item,
+    Listen,
+    Pause,
+    Reply,
+    Request,
+    Save,
+    Saved,
+    Show,
+    Step,
+    Stream,
+)
 
 T = TypeVar("T")
 
@@ -37,25 +55,33 @@ class Awaiting:
         credential: Credential,
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
+        *,
+        hooks: Hooks | None = None,
+        progress: MakeProgress = progress_for_people,
     ) -> None:
         self.context = context
         self._sleep = sleep
-        self._http = httpx.AsyncClient(
-            headers=standing_headers(credential), transport=transport, follow_redirects=False
-        )
+        self._hooks = Hooks() if hooks is None else hooks
+        self._progress = progress
+        self._credential = credential
+        self._transport = transport
+        self._http = self._new()
+        self._process = os.getpid()
+        self._closed = False
 
     async def aclose(self) -> None:
         """Give back the connections."""
-        await self._http.aclose()
+        self._closed = True
+        await self._connected.aclose()
 
     async def run(self, flow: Flow[T]) -> T:
         """Perform a flow to its end and return its result."""
-        line = ProgressLine()
+        performance = _Performance(self)
         try:
             step = next(flow)
             while True:
                 try:
-                    answer = await self._perform(step, line)
+                    answer = await performance.perform(step)
                 except Exception as error:
                     step = flow.throw(error)
                 else:
@@ -64,11 +90,11 @@ class Awaiting:
             return cast("T", done.value)
         finally:
             flow.close()
-            line.close()
+            await performance.aclose()
 
-    async def iterate(self, flow: Stream[T]) -> AsyncIterator[T]:
+    async def iterate(self, flow: Stream[T]) -> AsyncGenerator[T, None]:
         """Perform a stream as far as it is iterated over."""
-        line = ProgressLine()
+        performance = _Performance(self)
         try:
             step = next(flow)
             while True:
@@ -77,7 +103,7 @@ class Awaiting:
                     step = next(flow)
                     continue
                 try:
-                    answer = await self._perform(step, line)
+                    answer = await performance.perform(step)
                 except Exception as error:
                     step = flow.throw(error)
                 else:
@@ -86,7 +112,7 @@ class Awaiting:
             return
         finally:
             flow.close()
-            line.close()
+            await performance.aclose()
 
     # What a method takes and gives is for `_binding` to say; here it only passes through.
     def bind(self, flow: Callable[..., Flow[Any]], holder: object) -> Callable[..., Any]:
@@ -104,49 +130,143 @@ class Awaiting:
         bound = MethodType(flow, holder)
 
         @functools.wraps(bound)
-        def method(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        def method(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, None]:
             return self.iterate(bound(*args, **kwargs))
 
         return method
 
-    async def _perform(self, step: Step, line: ProgressLine) -> object:
-        match step:
-            case Request():
-                return await self._send(step)
-            case Save():
-                return await self._save(step)
-            case Pause():
-                await self._sleep(step.seconds)
-                return None
-            case Show():
-                line.show(step)
-                return None
-            case _:
-                return await anyio.to_thread.run_sync(step.call)
+    def _new(self) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            headers=standing_headers(self._credential),
+            transport=self._transport,
+            follow_redirects=False,
+        )
 
-    async def _send(self, request: Request) -> Reply:
-        if self._http.is_closed:
-            raise closed(request)
-        context = self.context
-        watch = Stopwatch(request)
-        with failures(request, context.base_url, context.timeout):
-            response = await self._http.request(
-                **arguments(request, context.base_url, context.timeout)
-            )
-        return watch.note(reply_of(response, response.content))
+    @property
+    def _connected(self) -> httpx.AsyncClient:
+        if self._process != os.getpid():
+            # Connections of the parent are in use there: two readers would mix up their answers.
+            self._http, self._process = self._new(), os.getpid()
+        return self._http
 
-    async def _save(self, step: Save) -> Saved:
-        request, context = step.request, self.context
-        if self._http.is_closed:
-            raise closed(request)
-        watch = Stopwatch(request)
+    async def send(self, request: Request) -> Reply:
+        """Send a request and return its whole answer."""
+        context, http = self.context, self._ready(request)
+        watch = Stopwatch(request, self._hooks)
         given = arguments(request, context.base_url, context.timeout)
         with failures(request, context.base_url, context.timeout):
-            async with self._http.stream(**given) as response:
+            async with http.stream(**given) as response:
+                body = await self._body(request, response)
+        return watch.note(reply_of(response, body))
+
+    async def save(self, step: Save) -> Saved:
+        """Send a request and keep its answer as a file."""
+        request, context = step.request, self.context
+        http = self._ready(request)
+        watch = Stopwatch(request, self._hooks)
+        given = arguments(request, context.base_url, context.timeout)
+        with failures(request, context.base_url, context.timeout):
+            async with http.stream(**given) as response:
                 if not response.is_success:
-                    return Saved(watch.note(reply_of(response, await response.aread())), "")
+                    body = await self._body(request, response)
+                    return Saved(watch.note(reply_of(response, body)), "")
                 with PartFile(step.target, step.sha256) as part:
                     async for chunk in response.aiter_bytes(CHUNK):
                         await anyio.to_thread.run_sync(part.write, chunk)
                     digest = await anyio.to_thread.run_sync(part.commit)
                 return Saved(watch.note(reply_of(response, b"")), digest)
+
+    async def listen(self, step: Listen) -> tuple[Reply, httpx.Response | None]:
+        """Send a request; an answer that goes on is returned open."""
+        request, context = step.request, self.context
+        http = self._ready(request)
+        watch = Stopwatch(request, self._hooks)
+        given = arguments(request, context.base_url, context.timeout, silence=step.silence)
+        with failures(request, context.base_url, context.timeout, silence=step.silence):
+            response = await http.send(http.build_request(**given), stream=True)
+            if is_event_stream(response):
+                return watch.note(reply_of(response, b"")), response
+            try:
+                return watch.note(reply_of(response, await self._body(request, response))), None
+            finally:
+                await response.aclose()
+
+    async def hear(self, step: Listen, pieces: AsyncIterator[bytes]) -> bytes:
+        """Return the next bytes of an answer that goes on."""
+        context = self.context
+        with failures(step.request, context.base_url, context.timeout, silence=step.silence):
+            return await anext(pieces, b"")
+
+    async def pause(self, seconds: float) -> None:
+        """Do nothing for a while."""
+        await self._sleep(seconds)
+
+    def progress(self) -> Progress:
+        """Return what shows the progress of one call."""
+        return self._progress()
+
+    def _ready(self, request: Request) -> httpx.AsyncClient:
+        if self._closed:
+            raise closed(request)
+        return self._connected
+
+    async def _body(self, request: Request, response: httpx.Response) -> bytes:
+        body = Body(request, self.context.timeout)
+        async for chunk in response.aiter_bytes():
+            body.add(chunk)
+        return body.whole()
+
+
+class _Performance:
+    """One flow being performed: what it shows, and the answer that it listens to."""
+
+    def __init__(self, driver: Awaiting) -> None:
+        self._driver = driver
+        self._progress: Progress | None = None
+        self._heard: tuple[Listen, httpx.Response, AsyncIterator[bytes]] | None = None
+
+    async def perform(self, step: Step) -> object:
+        match step:
+            case Request():
+                return await self._driver.send(step)
+            case Save():
+                return await self._driver.save(step)
+            case Listen():
+                await self._hang_up()
+                reply, response = await self._driver.listen(step)
+                if response is not None:
+                    self._heard = (step, response, response.aiter_bytes())
+                return reply
+            case Hear():
+                if self._heard is None:
+                    raise not_open()
+                return await self._driver.hear(self._heard[0], self._heard[2])
+            case Pause():
+                await self._driver.pause(step.seconds)
+                return None
+            case Show():
+                if self._progress is None:
+                    self._progress = self._driver.progress()
+                self._progress.show(step)
+                return None
+            case _:
+                return await anyio.to_thread.run_sync(step.call)
+
+    async def aclose(self) -> None:
+        await self._hang_up()
+        if self._progress is not None:
+            self._progress.close()
+
+    async def _hang_up(self) -> None:
+        heard, self._heard = self._heard, None
+        if heard is None:
+            return
+        _, response, pieces = heard
+        with anyio.CancelScope(shield=True):
+            await response.aclose()
+            # The library's iterators are nested; what is left of them ends only by going on.
+            try:
+                async for _ in pieces:
+                    pass
+            except (httpx.HTTPError, httpx.StreamError):
+                pass

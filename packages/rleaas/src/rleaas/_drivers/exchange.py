@@ -22,6 +22,8 @@ from rlcore import (
 )
 from rlcore.log import logger
 
+from rleaas._drivers.hooks import Hooks
+from rleaas._flow.messages import EVENT_STREAM
 from rleaas._flow.wire import NO_BODY, Reply, Request
 
 log = logger("rleaas", "http")
@@ -35,7 +37,11 @@ class Arguments(TypedDict):
     params: list[tuple[str, str | int | float | bool | None]] | None
     content: bytes | None
     headers: dict[str, str]
-    timeout: float
+    timeout: httpx.Timeout
+
+
+LARGEST_BODY = 256 * 1024 * 1024
+"""What is longer than this is saved to a file, or not what was asked for."""
 
 
 def standing_headers(credential: Credential) -> dict[str, str]:
@@ -47,14 +53,19 @@ def standing_headers(credential: Credential) -> dict[str, str]:
     }
 
 
-def arguments(request: Request, base_url: str, timeout: float) -> Arguments:
+def arguments(
+    request: Request, base_url: str, timeout: float, *, silence: float | None = None
+) -> Arguments:
     """Return a request as the HTTP library takes it.
+
+    `silence` is how long its answer may pause, where that differs from the timeout.
 
     Raises:
         ConfigurationError: the body cannot be written as JSON.
     """
     headers = dict(request.headers)
     content = request.content
+    seconds = timeout if request.timeout is None else request.timeout
     if request.json is not NO_BODY:
         content = encode(request)
         headers["Content-Type"] = "application/json"
@@ -64,7 +75,7 @@ def arguments(request: Request, base_url: str, timeout: float) -> Arguments:
         "params": list(request.params) or None,
         "content": content,
         "headers": headers,
-        "timeout": timeout if request.timeout is None else request.timeout,
+        "timeout": httpx.Timeout(seconds, read=seconds if silence is None else silence),
     }
 
 
@@ -95,9 +106,55 @@ def reply_of(response: httpx.Response, body: bytes) -> Reply:
     )
 
 
-def failures(request: Request, base_url: str, timeout: float) -> AbstractContextManager[None]:
+class Body:
+    """Collects the body of an answer, which has a greatest size and a time to come in."""
+
+    def __init__(self, request: Request, timeout: float) -> None:
+        self._request = request
+        self._seconds = timeout if request.timeout is None else request.timeout
+        self._end = time.monotonic() + self._seconds
+        self._chunks: list[bytes] = []
+        self._size = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Take the next piece.
+
+        Raises:
+            UnexpectedReply: it is too much.
+            PlatformTimeout: it takes too long, piece by piece.
+        """
+        self._size += len(chunk)
+        if self._size > LARGEST_BODY:
+            raise UnexpectedReply(
+                f"the answer to {self._request} is longer than {LARGEST_BODY} bytes",
+                hint="Ask for less of it at a time.",
+            )
+        if time.monotonic() > self._end:
+            raise PlatformTimeout(
+                f"the answer to {self._request} was not complete within {self._seconds:g} s",
+                hint="Raise the client's timeout if the server is only slow.",
+                retryable=True,
+                waited_for=str(self._request),
+            )
+        self._chunks.append(chunk)
+
+    def whole(self) -> bytes:
+        """Return all of it."""
+        return b"".join(self._chunks)
+
+
+def is_event_stream(response: httpx.Response) -> bool:
+    """Tell whether the answer is a good one that goes on."""
+    kind = str(response.headers.get("content-type", "")).partition(";")[0].strip()
+    return response.is_success and kind == EVENT_STREAM
+
+
+def failures(
+    request: Request, base_url: str, timeout: float, *, silence: float | None = None
+) -> AbstractContextManager[None]:
     """Turn the HTTP library's failures inside the block into ours."""
     seconds = timeout if request.timeout is None else request.timeout
+    seconds = seconds if silence is None else silence
 
     def unreachable(error: BaseException) -> Error:
         return PlatformUnreachable(
@@ -143,22 +200,33 @@ def closed(request: Request) -> ConfigurationError:
     )
 
 
-class Stopwatch:
-    """Logs a request with its status and duration."""
+def not_open() -> TypeError:
+    """Return the error of a flow that hears before it listens."""
+    return TypeError("a flow hears, but has opened no answer")
 
-    def __init__(self, request: Request) -> None:
+
+class Stopwatch:
+    """Tells hooks and log of a request, and of its answer with its status and duration."""
+
+    def __init__(self, request: Request, hooks: Hooks) -> None:
         self._request = request
+        self._hooks = hooks
+        if hooks.on_request is not None:
+            hooks.on_request(request)
         self._started = time.perf_counter()
 
     def note(self, reply: Reply) -> Reply:
-        """Log the answer and return it."""
+        """Tell of the answer and return it."""
+        seconds = time.perf_counter() - self._started
         log.debug(
             "%s -> %d in %.1f ms (request %s)",
             self._request,
             reply.status,
-            (time.perf_counter() - self._started) * 1e3,
+            seconds * 1e3,
             reply.request_id,
         )
+        if self._hooks.on_reply is not None:
+            self._hooks.on_reply(self._request, reply, seconds)
         return reply
 
 

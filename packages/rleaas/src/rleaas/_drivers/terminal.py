@@ -8,6 +8,7 @@ import sys
 from rleaas._flow.wire import Show
 
 CLEAR = "\r\x1b[2K"
+CELLS = 20
 
 
 class ProgressLine:
@@ -25,14 +26,17 @@ class ProgressLine:
         stream = sys.stderr
         if stream is None or stream.closed:  # a windowed program may have none
             return
+        encoding = getattr(stream, "encoding", None) or "ascii"
         if stream.isatty():
             text = f"{step.text} · {step.elapsed}" if step.elapsed else step.text
+            if step.fraction is not None:
+                text = f"{bar(step.fraction)} {text}"
             width = shutil.get_terminal_size().columns - 1
-            stream.write(CLEAR + text[:width])
+            stream.write(CLEAR + printable(text, encoding)[:width])
             stream.flush()
             self._open = True
         elif step.force and step.text != self._last:
-            stream.write(step.text + "\n")
+            stream.write(printable(step.text, encoding) + "\n")
             stream.flush()
         self._last = step.text
 
@@ -42,3 +46,15 @@ class ProgressLine:
             self._open = False
             sys.stderr.write("\n")
             sys.stderr.flush()
+
+
+def bar(fraction: float) -> str:
+    """Return a bar of characters that every terminal has."""
+    done = round(min(1.0, max(0.0, fraction)) * CELLS)
+    return f"[{'#' * done}{'-' * (CELLS - done)}]"
+
+
+def printable(text: str, encoding: str) -> str:
+    """Return the text as a terminal can show it: on one line, and steering nothing."""
+    plain = "".join(one if one.isprintable() else " " for one in text)
+    return plain.encode(encoding, "replace").decode(encoding, "replace")

@@ -10,13 +10,10 @@ from typing import Generic, TypeVar
 from rlcore import ConfigurationError, Deadline, PlatformTimeout, RLEaaSError
 
 from rleaas._flow.context import Context
-from rleaas._flow.retry import is_transient
+from rleaas._flow.retry import OUTAGE_TOLERATED, is_transient
 from rleaas._flow.wire import Flow, pause, show
 
 R = TypeVar("R")
-
-OUTAGE_TOLERATED = 60.0
-"""How long a wait that once got an answer goes on while the platform gives none."""
 
 SHORTEST_INTERVAL = 0.25
 LONGEST_INTERVAL = 10.0
@@ -34,6 +31,7 @@ class Wait(Generic[R]):
         finished: whether the wait is over.
         status: the record's status, for messages.
         describe: how far it is, for a person.
+        fraction: how much of it is done, from 0 to 1; None where that is not known.
         timeout: seconds; None waits as long as it takes.
         interval: seconds between two looks; None lets it grow with the time waited so far.
         seen: called with every record; what it raises ends the wait.
@@ -49,6 +47,7 @@ class Wait(Generic[R]):
     interval: float | None
     seen: Callable[[R], object] | None = None
     progress: bool | None = None
+    fraction: Callable[[R], float | None] | None = None
 
 
 def wait(goal: Wait[R], context: Context) -> Flow[R]:
@@ -84,6 +83,7 @@ def wait(goal: Wait[R], context: Context) -> Flow[R]:
                     f"{goal.what}: {goal.describe(record)}",
                     elapsed=_elapsed(context.clock() - started),
                     force=goal.progress is True,
+                    fraction=None if goal.fraction is None else goal.fraction(record),
                 )
             if goal.finished(record):
                 return record

@@ -18,6 +18,9 @@ TRANSIENT_STATUSES = frozenset({429, 502, 503, 504})
 LONGEST_RETRY_AFTER = 60.0
 """A server that asks for more patience than this gets its error to the caller at once."""
 
+OUTAGE_TOLERATED = 60.0
+"""How long a wait or a stream that once got an answer goes on while the platform gives none."""
+
 SHORTEST_TIMEOUT = 1.0
 """What a request gets however little of a deadline is left: a poll at the end is still a poll."""
 
@@ -37,7 +40,7 @@ def ask(request: Request, context: Context, deadline: Deadline | None = None) ->
     """
 
     def attempt() -> Flow[Reply]:
-        reply = yield from send(_bounded(request, context, deadline))
+        reply = yield from send(bounded(request, context, deadline))
         error = failure(request, reply)
         if error is not None:
             raise error
@@ -75,13 +78,14 @@ def _persist(
         except RLEaaSError as error:
             if left == 0 or not is_transient(error):
                 raise
-            delay = _delay(error, delays)
+            delay = delay_after(error, delays)
             if delay > LONGEST_RETRY_AFTER or not _fits(delay, deadline):
                 raise
         yield from pause(delay)
 
 
-def _delay(error: RLEaaSError, delays: Iterator[float]) -> float:
+def delay_after(error: RLEaaSError, delays: Iterator[float]) -> float:
+    """Return how long to wait after a failure: what the platform asks for, and some of our own."""
     asked = error.retry_after if isinstance(error, RLEaaSAPIError) else None
     own = next(delays)
     # A server's figure is a lower bound; with ours on top, clients that failed together part.
@@ -93,7 +97,8 @@ def _fits(delay: float, deadline: Deadline | None) -> bool:
     return remaining is None or delay < remaining
 
 
-def _bounded(request: Request, context: Context, deadline: Deadline | None) -> Request:
+def bounded(request: Request, context: Context, deadline: Deadline | None) -> Request:
+    """Return the request with no more patience than is left of the deadline."""
     remaining = None if deadline is None else deadline.remaining()
     if remaining is None:
         return request

@@ -95,6 +95,23 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
+class Listen:
+    """Open an answer that goes on, in place of the one that was open before.
+
+    What comes of it is the answer: without its body where that is a stream of events, else whole.
+    `silence` is how many seconds it may say nothing.
+    """
+
+    request: Request
+    silence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hear:
+    """Wait for the next bytes of the answer that is open; none are its end."""
+
+
+@dataclass(frozen=True, slots=True)
 class Pause:
     """Do nothing for a while."""
 
@@ -106,12 +123,14 @@ class Show:
     """Tell a person who is watching how far things are.
 
     `elapsed` is shown behind the text where a line can be written over. `force` shows each new text
-    where nobody seems to watch, too.
+    where nobody seems to watch, too. `fraction` is how much is done, from 0 to 1, where that is
+    known.
     """
 
     text: str
     elapsed: str = ""
     force: bool = False
+    fraction: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +147,7 @@ class Item(Generic[T_co]):
     value: T_co
 
 
-Step = Request | Save | Pause | Show | Work
+Step = Request | Save | Listen | Hear | Pause | Show | Work
 Flow = Generator[Step, object, T]
 Stream = Generator[Step | Item[T], object, None]
 
@@ -149,6 +168,22 @@ def save(step: Save) -> Flow[Saved]:
     return answer
 
 
+def listen(request: Request, silence: float) -> Flow[Reply]:
+    """Open an answer that goes on, and return it as far as it is there."""
+    answer = yield Listen(request, silence)
+    if not isinstance(answer, Reply):
+        raise TypeError(f"a driver answered {request} with {answer!r}")
+    return answer
+
+
+def hear() -> Flow[bytes]:
+    """Return the next bytes of the answer that is open; none are its end."""
+    answer = yield Hear()
+    if not isinstance(answer, bytes):
+        raise TypeError(f"a driver heard {answer!r}")
+    return answer
+
+
 def work(call: Callable[[], T]) -> Flow[T]:
     """Do something slow and return its result."""
     return cast("T", (yield Work(call)))
@@ -159,6 +194,8 @@ def pause(seconds: float) -> Flow[None]:
     yield Pause(seconds)
 
 
-def show(text: str, *, elapsed: str = "", force: bool = False) -> Flow[None]:
+def show(
+    text: str, *, elapsed: str = "", force: bool = False, fraction: float | None = None
+) -> Flow[None]:
     """Tell a person who is watching how far things are."""
-    yield Show(text, elapsed, force)
+    yield Show(text, elapsed, force, fraction)

@@ -114,13 +114,14 @@ class EvaluationJobResource(Handle[D, Evaluation]):
             self._record = yield from get(self.id, self._context, deadline)
             return self._record
 
-        done = yield from wait(
+        ended = yield from wait(
             Wait(
                 what=f"evaluation {self.id!r}",
                 look=look,
                 finished=lambda record: record.finished,
                 status=lambda record: record.status,
                 describe=describe,
+                fraction=done,
                 timeout=timeout,
                 interval=poll_interval,
                 seen=on_progress,
@@ -128,9 +129,9 @@ class EvaluationJobResource(Handle[D, Evaluation]):
             ),
             self._context,
         )
-        if done.failed_outright:
-            raise EvaluationFailed(self.id, done.reason)
-        if done.status == "cancelled":
+        if ended.failed_outright:
+            raise EvaluationFailed(self.id, ended.reason)
+        if ended.status == "cancelled":
             raise EvaluationCancelled(self.id)
         return (yield from report(self.id, self._context))
 
@@ -154,6 +155,11 @@ def describe(record: Evaluation) -> str:
     """Return how far an evaluation is, for a person."""
     total = len(record.seeds)
     return f"{record.status} · episode {record.episodes_done}" + (f"/{total}" if total else "")
+
+
+def done(record: Evaluation) -> float | None:
+    """Return how much of an evaluation is done, from 0 to 1."""
+    return record.episodes_done / len(record.seeds) if record.seeds else None
 
 
 def get(evaluation_id: str, context: Context, deadline: Deadline | None = None) -> Flow[Evaluation]:

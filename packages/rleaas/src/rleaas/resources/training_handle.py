@@ -11,7 +11,6 @@ from rlcore import (
     ConfigurationError,
     Deadline,
     EnvironmentIdentity,
-    PlatformTimeout,
     TrainingJobCancelled,
     TrainingJobFailed,
 )
@@ -21,7 +20,7 @@ from rleaas._flow import request as build
 from rleaas._flow.decode import read_list
 from rleaas._flow.poll import Wait, wait
 from rleaas._flow.retry import ask
-from rleaas._flow.wire import Flow, Item, Stream, pause
+from rleaas._flow.wire import Flow, Stream
 from rleaas.models import (
     Event,
     HumanEvalReply,
@@ -34,9 +33,9 @@ from rleaas.models import (
 )
 from rleaas.resources import training_routes as routes
 from rleaas.resources.checkpoints import CheckpointResource
-from rleaas.resources.event_stream import ENDS, HOLD, page
 from rleaas.resources.handle import Handle
 from rleaas.resources.human_eval import human_eval
+from rleaas.resources.job_streams import follow_job, follow_log
 from rleaas.resources.webhooks import register
 
 Metrics = dict[str, object]
@@ -197,6 +196,7 @@ class TrainingJobResource(Handle[D, TrainingJob]):
                 finished=lambda record: record.finished,
                 status=lambda record: record.status,
                 describe=describe,
+                fraction=lambda record: record.progress / 100,
                 timeout=timeout,
                 interval=poll_interval,
                 seen=seen,
@@ -255,7 +255,7 @@ class TrainingJobResource(Handle[D, TrainingJob]):
         """Yield every line of the job's log once, as it is written, until the job is over.
 
         Args:
-            poll_interval: seconds between two questions, where the platform does not itself wait
+            poll_interval: seconds between two questions to a server that neither streams nor waits
                 for the next line.
             timeout: seconds; None follows the log as long as the job runs.
 
@@ -263,24 +263,7 @@ class TrainingJobResource(Handle[D, TrainingJob]):
             TrainingJobFailed: the job failed; after its last line.
             PlatformTimeout: it takes longer than the timeout. The job goes on.
         """
-        deadline = Deadline.after(timeout, clock=self._context.clock)
-        cursor: str | int | None = None
-        while True:
-            page = yield from routes.log_page(self.id, cursor, deadline, self._context)
-            for line in page.lines:
-                yield Item(line)
-            if page.done:
-                break
-            if deadline.expired():
-                raise PlatformTimeout(
-                    f"the log of training job {self.id!r} goes on after {timeout:g} s",
-                    hint="The job goes on; follow it again, with a longer timeout.",
-                    waited_for=f"the log of training job {self.id!r}",
-                    last_status=self.status,
-                )
-            if not page.lines:
-                yield from pause(deadline.at_most(poll_interval))
-            cursor = page.cursor if page.cursor is not None else cursor
+        yield from follow_log(self.id, poll_interval, timeout, self._context)
         self._record = yield from routes.get(self.id, self._context)
         if self._record.status == "failed":
             raise TrainingJobFailed(self.id, self._record.reason)
@@ -299,31 +282,11 @@ class TrainingJobResource(Handle[D, TrainingJob]):
         Raises:
             PlatformTimeout: it takes longer than the timeout. The job goes on.
         """
-        deadline = Deadline.after(timeout, clock=self._context.clock)
-        wanted = {"job": self.id}
-        cursor, over = after, False
-        while True:
-            hold = 0.0 if over else HOLD
-            found = yield from page(wanted, cursor, deadline, self._context, hold)
-            for event in found.events:
-                if kinds is None or event.kind in kinds:
-                    yield Item(event)
-            cursor = found.cursor
-            over = over or any(event.kind in ENDS for event in found.events)
-            if found.events:
-                continue
-            if over:
-                return
-            # The event of its end may be removed already, or somebody has to judge it first.
-            self._record = yield from routes.get(self.id, self._context)
-            over = self._record.finished
-            if not over and deadline.expired():
-                raise PlatformTimeout(
-                    f"training job {self.id!r} goes on after {timeout:g} s",
-                    hint="It goes on; follow it again, with a longer timeout.",
-                    waited_for=f"the events of training job {self.id!r}",
-                    last_status=self.status,
-                )
+
+        def seen(record: TrainingJob) -> None:
+            self._record = record
+
+        yield from follow_job(self.id, kinds, after, timeout, self._context, seen)
 
     @call
     def list_rollouts(self) -> Flow[list_[Rollout]]:

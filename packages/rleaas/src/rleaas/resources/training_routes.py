@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from pydantic import ValidationError
 from rlcore import Deadline, UnexpectedReply
 
 from rleaas._flow import request as build
 from rleaas._flow.context import Context
-from rleaas._flow.decode import read, read_lines, read_list
+from rleaas._flow.decode import EXCERPT, read, read_lines, read_list
+from rleaas._flow.messages import Message
 from rleaas._flow.retry import ask
-from rleaas._flow.wire import Flow
+from rleaas._flow.wire import Flow, Request
 from rleaas.models import Checkpoint, LogPage, MetricPage, MetricPoint, TrainingJob
 
 KIND = "training_job"
@@ -75,6 +79,35 @@ def log_page(
     )
     reply = yield from ask(request, context)
     return read(LogPage, request, reply)
+
+
+def log_opening(job_id: str) -> Callable[[float | None], Request]:
+    """Return what makes the request of the job's log as a stream, for that many seconds."""
+
+    def make(seconds: float | None) -> Request:
+        return build.get(
+            _path("/api/training/jobs/{}/log-page", job_id),
+            {"seconds": None if seconds is None else round(seconds, 3)},
+            kind=KIND,
+            ref=job_id,
+        )
+
+    return make
+
+
+def log_part(job_id: str, message: Message) -> LogPage:
+    """Return the lines that a message of the log brings.
+
+    Raises:
+        UnexpectedReply: it brings none.
+    """
+    try:
+        return LogPage.model_validate_json(message.data)
+    except ValidationError as error:
+        raise UnexpectedReply(
+            f"a message of the log of {job_id!r} has no lines: {message.data[:EXCERPT]!r}",
+            hint="Check that base_url is an rleaas server.",
+        ) from error
 
 
 def cancel(job_id: str, context: Context) -> Flow[TrainingJob]:

@@ -9,10 +9,9 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
 
 from rleaas.server.access import Caller, CallerOf, require_user
+from rleaas.server.event_stream import STREAM, EventStream, message, messages, preamble
 from rleaas.server.failures import documented
 from rleaas.server.feed import Feed
 from rleaas.server.store import environments, events
@@ -21,11 +20,9 @@ from rleaas.server.store.tables import EventRow, JsonObject
 
 router = APIRouter(tags=["events"], dependencies=[Depends(require_user)], responses=documented(401))
 
-STREAM: Final = "text/event-stream"
 # How soon it is noticed that somebody who waits has gone.
 _GLANCE_SECONDS: Final = 1.0
 _AT_A_TIME: Final = 500
-_RECONNECT_MILLISECONDS: Final = 1000
 
 
 @router.get(
@@ -49,11 +46,14 @@ async def get_events(
     ] = None,
     wait_seconds: Annotated[float, Query(ge=0, le=25)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = _AT_A_TIME,
+    seconds: Annotated[
+        float | None, Query(ge=0, le=10**9, description="How long a stream goes on at most")
+    ] = None,
     accept: Annotated[str, Header()] = "",
     last_event_id: Annotated[
         str | None, Header(alias="Last-Event-ID", pattern="^[0-9]{1,18}$")
     ] = None,
-) -> JsonObject | StreamingResponse:
+) -> JsonObject | EventStream:
     """Events after a cursor: as server-sent events for whoever accepts those, else as JSON.
 
     JSON waits up to `wait_seconds` for the first event; its `cursor` is the next call's `after`.
@@ -72,7 +72,7 @@ async def get_events(
     if STREAM in accept:
         place = ExitStack()
         place.enter_context(feed.place(caller.principal.organisation_id))
-        return _EventStream(place, _stream(request, caller, feed, wanted, cursor))
+        return EventStream(place, _stream(request, caller, feed, wanted, cursor, seconds))
     found: Sequence[EventRow] = await run_in_threadpool(_following, caller, wanted, cursor, limit)
     if not found and wait_seconds:
         with feed.place(caller.principal.organisation_id):
@@ -113,42 +113,32 @@ async def _first(
     return []
 
 
-class _EventStream(StreamingResponse):
-    """A stream with its place among those who wait, which it gives back however it ends."""
-
-    def __init__(self, place: ExitStack, content: AsyncIterator[str]) -> None:
-        headers = {"cache-control": "no-cache", "x-accel-buffering": "no"}
-        super().__init__(content, media_type=STREAM, headers=headers)
-        self._place = place
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events until the reader or the server ends it."""
-        with self._place:
-            await super().__call__(scope, receive, send)
-
-
 async def _stream(
-    request: Request, caller: CallerOf, feed: Feed, wanted: Wanted, cursor: int
+    request: Request,
+    caller: CallerOf,
+    feed: Feed,
+    wanted: Wanted,
+    cursor: int,
+    seconds: float | None,
 ) -> AsyncIterator[str]:
-    yield f"retry: {_RECONNECT_MILLISECONDS}\nid: {cursor}\n\n"
-    silent_since = time.monotonic()
-    while not feed.closed and not await request.is_disconnected():
+    yield preamble(cursor)
+
+    async def following() -> str:
+        nonlocal cursor
         found = await run_in_threadpool(_following, caller, wanted, cursor, _AT_A_TIME)
-        if found:
-            cursor = found[-1].id
-            yield "".join(map(_message, found))
-            silent_since = time.monotonic()
-            continue
-        if time.monotonic() - silent_since >= feed.heartbeat_seconds:
-            yield ": still here\n\n"
-            silent_since = time.monotonic()
-        await feed.changed(min(_GLANCE_SECONDS, feed.heartbeat_seconds))
+        cursor = found[-1].id if found else cursor
+        return "".join(message(row.id, json.dumps(event(row)), row.kind) for row in found)
 
-
-def _message(row: EventRow) -> str:
-    # An event name with a line break could forge a message; JSON has none in it.
-    name = " ".join(row.kind.split())
-    return f"id: {row.id}\nevent: {name}\ndata: {json.dumps(event(row))}\n\n"
+    async for text in messages(
+        request,
+        feed,
+        following,
+        feed.changed,
+        over=lambda: False,
+        glance=_GLANCE_SECONDS,
+        seconds=seconds,
+    ):
+        yield text
 
 
 def _environment_id(caller: CallerOf, reference: str | None) -> int | None:

@@ -2,16 +2,20 @@
 
 import base64
 import binascii
+import json
+from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from datetime import datetime
 from typing import Annotated, Literal
 
 import anyio
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from rlcore import ConfigurationError, ConflictError
 
 from rleaas.server import render
 from rleaas.server.access import Caller, CallerOf, require_user
+from rleaas.server.event_stream import STREAM, EventStream, message, messages, preamble
 from rleaas.server.failures import documented
 from rleaas.server.job_logs import LogPart
 from rleaas.server.routes.bodies import JsonObject, StartTraining
@@ -125,14 +129,39 @@ def get_logs(
     return caller.state.logs.tail(job_id, limit)
 
 
-@router.get("/api/training/jobs/{job_id}/log-page", responses=documented(404, 422))
+@router.get(
+    "/api/training/jobs/{job_id}/log-page",
+    responses={
+        **documented(404, 422, 429),
+        200: {"content": {STREAM: {"schema": {"type": "string"}}}},
+    },
+    response_model=None,
+)
 async def get_log_page(
+    request: Request,
     job_id: str,
     caller: Caller,
     cursor: Annotated[int, Query(ge=0, le=2**62)] = 0,
     wait_seconds: Annotated[float, Query(ge=0, le=25)] = 0,
-) -> JsonObject:
-    """Lines after `cursor`; when there are none yet, the first that come within the wait."""
+    seconds: Annotated[
+        float | None, Query(ge=0, le=10**9, description="How long a stream goes on at most")
+    ] = None,
+    accept: Annotated[str, Header()] = "",
+    last_event_id: Annotated[
+        str | None, Header(alias="Last-Event-ID", pattern="^[0-9]{1,18}$")
+    ] = None,
+) -> JsonObject | EventStream:
+    """Lines after `cursor`: as server-sent events for whoever accepts those, else as JSON.
+
+    JSON waits for the first lines that come within `wait_seconds`, when there are none yet. Each
+    message of the stream is what JSON answers; the last one is `done`.
+    """
+    cursor = cursor if last_event_id is None else int(last_event_id)
+    if STREAM in accept:
+        await run_in_threadpool(_log_after, caller, job_id, cursor)
+        place = ExitStack()
+        place.enter_context(caller.state.feed.place(caller.principal.organisation_id))
+        return EventStream(place, _log_stream(request, caller, job_id, cursor, seconds))
     with anyio.move_on_after(wait_seconds):
         while True:
             part, finished = await run_in_threadpool(_log_after, caller, job_id, cursor)
@@ -141,6 +170,35 @@ async def get_log_page(
             await anyio.sleep(_POLL_SECONDS)
     part, finished = await run_in_threadpool(_log_after, caller, job_id, cursor)
     return _log_page(part, finished)
+
+
+async def _log_stream(
+    request: Request, caller: CallerOf, job_id: str, cursor: int, seconds: float | None
+) -> AsyncIterator[str]:
+    yield preamble(cursor)
+    done = False
+
+    async def following() -> str:
+        nonlocal cursor, done
+        part, finished = await run_in_threadpool(_log_after, caller, job_id, cursor)
+        told = _log_page(part, finished)
+        cursor, done = part.cursor, bool(told["done"])
+        return message(cursor, json.dumps(told)) if part.lines or done else ""
+
+    async def rest(most: float) -> None:
+        # A worker writes to the file itself; nothing else would tell of new lines.
+        await anyio.sleep(min(most, _POLL_SECONDS))
+
+    async for text in messages(
+        request,
+        caller.state.feed,
+        following,
+        rest,
+        over=lambda: done,
+        glance=_POLL_SECONDS,
+        seconds=seconds,
+    ):
+        yield text
 
 
 @router.get("/api/training/jobs/{job_id}/checkpoints", responses=documented(404))
