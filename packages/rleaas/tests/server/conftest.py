@@ -32,6 +32,7 @@ ENGINE = "RLEAAS_TEST_ENGINE"
 # What the engines could do differently: transactions, order, JSON, locks.
 ON_BOTH = frozenset(
     {
+        "test_backup",
         "test_evaluations",
         "test_keys",
         "test_limits",

@@ -66,16 +66,22 @@ class IncomingAsset:
         self._digest.update(chunk)
         self._file.write(chunk)
 
-    def keep(self) -> str:
-        """Put the file in its place; return the SHA-256 of its content.
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of what was written."""
+        return self._digest.hexdigest()
+
+    def complete(self) -> None:
+        """Make sure that the bytes are on the disk.
 
         Raises:
-            InvalidRequestError: it is empty.
+            InvalidRequestError: there are none.
         """
         if self.size == 0:
             raise InvalidRequestError("the data asset came without a body", code="asset_empty")
         self._file.flush()
         os.fsync(self._file.fileno())
-        sha256 = self._digest.hexdigest()
-        self._path.replace(self._directory / sha256)
-        return sha256
+
+    def keep(self) -> None:
+        """Put the completed file in its place."""
+        self._path.replace(self._directory / self.sha256)

@@ -82,8 +82,8 @@ class IncomingFile:
         self._digest.update(chunk)
         self._file.write(chunk)
 
-    def keep(self, sha256: str) -> StoredFile:
-        """Put the file in its place, if its bytes are those of the digest.
+    def complete(self, sha256: str) -> StoredFile:
+        """Make sure that the bytes are on the disk, and that they are those of the digest.
 
         Raises:
             InvalidRequestError: they are not, or there are none.
@@ -102,5 +102,8 @@ class IncomingFile:
             )
         self._file.flush()
         os.fsync(self._file.fileno())
-        self._path.replace(self._target)
         return StoredFile(self._target, actual, self._size)
+
+    def keep(self) -> None:
+        """Put the completed file in its place."""
+        self._path.replace(self._target)

@@ -9,6 +9,7 @@ from rlcore import ConflictError, ServerFailure
 from sqlalchemy.orm import Session
 
 from rleaas.server.access import Caller, CallerOf, Reader, require_reader, require_user
+from rleaas.server.asset_files import IncomingAsset
 from rleaas.server.failures import documented
 from rleaas.server.render import moment
 from rleaas.server.routes.bodies import JsonObject
@@ -41,10 +42,10 @@ async def upload_asset(
     with files.incoming(organisation) as incoming:
         async for chunk in request.stream():
             await run_in_threadpool(incoming.write, chunk)
-        sha256 = await run_in_threadpool(incoming.keep)
-    said: JsonObject = {"name": name, "media_type": media_type, "sha256": sha256}
-    asked = idempotency("data_assets", key, said)
-    return await run_in_threadpool(_keep, caller, asked, name, media_type, sha256, incoming.size)
+        await run_in_threadpool(incoming.complete)
+        said: JsonObject = {"name": name, "media_type": media_type, "sha256": incoming.sha256}
+        asked = idempotency("data_assets", key, said)
+        return await run_in_threadpool(_keep, caller, asked, name, media_type, incoming)
 
 
 @router.get("/api/data-assets")
@@ -140,9 +141,9 @@ def _keep(
     asked: IdempotencyKey | None,
     name: str,
     media_type: str,
-    sha256: str,
-    size: int,
+    incoming: IncomingAsset,
 ) -> JsonObject:
+    sha256, size = incoming.sha256, incoming.size
     with caller.write() as session:
         done = once.earlier(session, asked)
         if done is not None:
@@ -157,6 +158,10 @@ def _keep(
         )
         reply = _asset(row)
         once.keep(session, asked, row.id, reply)
+        session.flush()
+        # Inside the transaction: no deletion of the same bytes comes between, and what finds no
+        # room in a quota leaves no file.
+        incoming.keep()
         return reply
 
 

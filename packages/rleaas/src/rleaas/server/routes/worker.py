@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from rleaas.server import alerts, outcomes, render
 from rleaas.server.access import State, require_worker
-from rleaas.server.checkpoint_files import CHECKPOINT_ID, StoredFile
+from rleaas.server.checkpoint_files import CHECKPOINT_ID, IncomingFile
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import JsonObject, Report, Reports
 from rleaas.server.rules import lifecycle
@@ -113,20 +113,20 @@ async def put_checkpoint(
     with state.files.incoming(id, checkpoint_id) as incoming:
         async for chunk in request.stream():
             await run_in_threadpool(incoming.write, chunk)
-        stored = await run_in_threadpool(incoming.keep, sha256)
-    facts = CheckpointRow(
-        id=checkpoint_id,
-        job_id=id,
-        episode=episode,
-        timestep=timestep,
-        avg_reward=avg_reward,
-        success_rate=success_rate,
-        label=label,
-        sha256=stored.sha256,
-        size_bytes=stored.size_bytes,
-        created_at=datetime.now(UTC),
-    )
-    return await run_in_threadpool(_record, state, facts, stored)
+        stored = await run_in_threadpool(incoming.complete, sha256)
+        facts = CheckpointRow(
+            id=checkpoint_id,
+            job_id=id,
+            episode=episode,
+            timestep=timestep,
+            avg_reward=avg_reward,
+            success_rate=success_rate,
+            label=label,
+            sha256=stored.sha256,
+            size_bytes=stored.size_bytes,
+            created_at=datetime.now(UTC),
+        )
+        return await run_in_threadpool(_record, state, facts, incoming)
 
 
 def _require_own(state: ServerState, job_id: str, checkpoint_id: str) -> None:
@@ -148,7 +148,7 @@ def _require_running(job: JobRow) -> None:
         )
 
 
-def _record(state: ServerState, facts: CheckpointRow, stored: StoredFile) -> JsonObject:
+def _record(state: ServerState, facts: CheckpointRow, incoming: IncomingFile) -> JsonObject:
     with state.database.write() as session:
         job = jobs.find(session, jobs.TRAINING, facts.job_id)
         facts.organisation_id = job.organisation_id
@@ -157,8 +157,11 @@ def _record(state: ServerState, facts: CheckpointRow, stored: StoredFile) -> Jso
             session,
             job,
             "checkpoint_saved",
-            {"checkpoint_id": facts.id, "episode": facts.episode, "sha256": stored.sha256},
+            {"checkpoint_id": facts.id, "episode": facts.episode, "sha256": facts.sha256},
         )
+        session.flush()
+        # Last in the transaction: what finds no room in a quota leaves no file.
+        incoming.keep()
     with state.database.read() as session:
         return render.checkpoint(jobs.find_checkpoint(session, facts.id))
 

@@ -231,6 +231,24 @@ def head(session: Session) -> AuditRow | None:
     return None if owner is None else _last(session, owner)
 
 
+def heads(session: Session) -> Sequence[AuditRow]:
+    """The newest record of each organisation that the session sees."""
+    newest = (
+        select(AuditRow.organisation_id, func.max(AuditRow.number).label("number"))
+        .group_by(AuditRow.organisation_id)
+        .subquery()
+    )
+    return session.scalars(
+        select(AuditRow)
+        .join(
+            newest,
+            (AuditRow.organisation_id == newest.c.organisation_id)
+            & (AuditRow.number == newest.c.number),
+        )
+        .order_by(AuditRow.organisation_id)
+    ).all()
+
+
 def purge(session: Session, organisation: int, before: datetime, limit: int) -> int:
     """Remove the oldest records from before a moment, and note up to where; returns how many.
 

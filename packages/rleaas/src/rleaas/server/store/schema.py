@@ -1,0 +1,72 @@
+"""Revisions of the tables: which one a database has, which the code has, and what lies between."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.script.revision import RevisionError
+from alembic.util import CommandError
+from rlcore import ConfigurationError
+from sqlalchemy import Connection
+
+MIGRATIONS: Final = Path(__file__).parent / "migrations"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A migration that is still to be run."""
+
+    revision: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Where a database is, and where this code would bring it; `current` None: it is empty."""
+
+    current: str | None
+    newest: str
+    pending: tuple[Step, ...]
+
+
+def migration_config(connection: Connection) -> Config:
+    """Alembic's settings for the migrations that ship inside the package."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def look(connection: Connection) -> Schema:
+    """Find out what revision a database has; nothing is changed.
+
+    Raises:
+        ConfigurationError: it is one that this code does not know.
+    """
+    current = MigrationContext.configure(connection).get_current_revision()
+    return compare(current, connection)
+
+
+def compare(current: str | None, connection: Connection) -> Schema:
+    """What is between a revision and the newest.
+
+    Raises:
+        ConfigurationError: this code does not know the revision.
+    """
+    scripts = ScriptDirectory.from_config(migration_config(connection))
+    newest = scripts.get_current_head()
+    assert newest is not None  # the package has migrations
+    try:
+        found = list(scripts.iterate_revisions(newest, current or "base"))
+    except (CommandError, RevisionError) as error:
+        raise ConfigurationError(
+            f"the tables have revision {current!r}, and this rleaas knows none later than "
+            f"{newest!r}",
+            code="schema_newer",
+            hint="They were made by a newer rleaas: use that one",
+        ) from error
+    steps = (Step(one.revision, one.doc) for one in reversed(found))
+    return Schema(current, newest, tuple(steps))
