@@ -48,6 +48,7 @@ class Root(Panels):
         Noun("audit", "Query, export and verify the audit records.", LOOK, ("audit",)),
         Noun("webhook", "Let the platform tell URLs what happens.", LOOK, ("webhooks",)),
         Noun("keys", "Make, list and revoke API keys.", OPERATE, ("keys",)),
+        Noun("db", "Upgrade, back up and restore what a server keeps.", OPERATE, ("db",)),
         Noun("org", "Organisations, their members and limits.", OPERATE, ("organisations",)),
         Noun(
             "governance",

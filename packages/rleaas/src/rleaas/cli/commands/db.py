@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rleaas.cli.console import print_facts, print_json, say, stderr
+from rleaas.cli.nouns import noun
 from rleaas.cli.options import AsJson
 
 if TYPE_CHECKING:
     from rleaas.server.store.database import Database
 
-app = typer.Typer(
-    no_args_is_help=True,
-    help="Upgrade, back up and restore what a server keeps, on the machine that its data is on.",
-)
+app = noun("db")
 
 Data = Annotated[
     Path | None,
