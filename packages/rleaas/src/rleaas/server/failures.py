@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from rleaas.server.denials import note_refused
 from rleaas.server.rules.json_values import MAX_DEPTH
 from rleaas.server.segments import as_asked
+from rleaas.server.store.outages import outage_of
 
 logger = logging.getLogger("rleaas.server")
 
@@ -104,7 +105,14 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
 
 
 def unexpected(request: Request, error: Exception) -> JSONResponse:
-    """Answer a failure that nobody foresaw; its traceback is in the log, under the same id."""
+    """Answer a failure that no route knows: an outage, or one that nobody foresaw.
+
+    The traceback of the latter is in the log, under the same id.
+    """
+    outage = outage_of(error)
+    if outage is not None:
+        logger.warning("%s", str(error).splitlines()[0])
+        return ours(request, outage)
     request_id = request.state.request_id
     logger.error("%s %s failed (%s)", request.method, request.url.path, request_id, exc_info=error)
     detail = "the server failed unexpectedly; its log has the traceback under this request id"

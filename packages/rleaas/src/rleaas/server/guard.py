@@ -1,6 +1,7 @@
 """What is refused before any route sees it, and the headers that every reply has."""
 
 import asyncio
+import time
 from urllib.parse import urlsplit
 
 from rlcore import PermissionDeniedError
@@ -12,8 +13,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rleaas.server import failures
 from rleaas.server.settings import ServerSettings, is_loopback
 
-# A body must not pause longer than this.
+# A body must not pause longer than this, and in the long run not be slower than so many bytes a
+# second.
 BODY_SECONDS = 30.0
+BODY_RATE = 4096
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _HEADERS = {
     "x-content-type-options": "nosniff",
@@ -65,11 +68,14 @@ class Guard:
 
 
 class Patience:
-    """Ends a request whose body does not come."""
+    """Ends a request whose body does not come, or only in drops."""
 
-    def __init__(self, app: ASGIApp, *, seconds: float = BODY_SECONDS) -> None:
+    def __init__(
+        self, app: ASGIApp, *, seconds: float = BODY_SECONDS, rate: int = BODY_RATE
+    ) -> None:
         self._app = app
         self._seconds = seconds
+        self._rate = rate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, with a body that is not waited for for ever."""
@@ -77,9 +83,11 @@ class Patience:
             await self._app(scope, receive, send)
             return
         complete = False
+        size = 0
+        began = time.monotonic()
 
         async def receive_in_time() -> Message:
-            nonlocal complete
+            nonlocal complete, size
             if complete:  # from here on it is only told of the client's leaving
                 return await receive()
             try:
@@ -90,6 +98,9 @@ class Patience:
                     408, f"the body did not go on for {self._seconds:g} s"
                 ) from error
             complete = not message.get("more_body", False)
+            size += len(message.get("body", b""))
+            if not complete and time.monotonic() - began > self._seconds + size / self._rate:
+                raise HTTPException(408, f"the body came with less than {self._rate} bytes/s")
             return message
 
         await self._app(scope, receive_in_time, send)

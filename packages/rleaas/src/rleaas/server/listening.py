@@ -14,12 +14,13 @@ from rleaas.server.app import create_app
 from rleaas.server.data_lock import DataLock
 from rleaas.server.settings import ServerSettings
 from rleaas.server.state import ServerState
+from rleaas.server.web_connection import KEEP_ALIVE_SECONDS, connections, room_for_connections
 
 MakeState = Callable[[ServerSettings], ServerState]
 
 _GRACE_SECONDS = 2
 _LAST_WORD_SECONDS = 0.5
-_BACKLOG = 256
+_BACKLOG = 2048
 _ROUNDS_TO_CLOSE = 3
 
 
@@ -59,6 +60,9 @@ class Listening:
                 access_log=False,
                 lifespan="off",
                 ws="none",
+                http=connections(room_for_connections()),
+                timeout_keep_alive=KEEP_ALIVE_SECONDS,
+                backlog=_BACKLOG,
                 timeout_graceful_shutdown=_GRACE_SECONDS,
             )
         )

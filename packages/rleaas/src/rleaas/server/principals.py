@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from rlcore import AuthenticationError, Secret, TokenRejected, verify_token
+from rlcore import AuthenticationError, Secret, ServerFailure, TokenRejected, verify_token
 from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
 
 from rleaas.server.keys import ServerKeys
 from rleaas.server.rules.grants import tightest
 from rleaas.server.store import keys
 from rleaas.server.store.database import Database
+from rleaas.server.store.outages import outage_of
 from rleaas.server.store.tables import FIRST_ORGANISATION, ApiKeyRow, JobRow, OrganisationRow
+
+logger = logging.getLogger("rleaas.server.principals")
 
 Scope = Literal["read", "write", "admin"]
 EVERYTHING: Final = frozenset({"read", "write", "admin"})
@@ -192,8 +197,19 @@ class Principals:
         last = row.last_used_at
         if last is not None and (now - last).total_seconds() < USED_SECONDS:
             return
-        with self._database.write() as session:
-            keys.touch(session, row.id, now)
+        with self._lock:  # of many requests at once, one notes it for all
+            noted = self._used.get(row.id)
+            if noted is not None and time.monotonic() - noted < USED_SECONDS:
+                return
+            self._used[row.id] = time.monotonic()
+        try:
+            with self._database.write() as session:
+                keys.touch(session, row.id, now)
+        except (ServerFailure, SQLAlchemyError) as error:
+            if outage_of(error) is None:
+                raise
+            # A full disk must not keep anybody from reading.
+            logger.warning("the use of key %s could not be noted: %s", row.id, error)
 
 
 def _accepted(found: Principal | str) -> Principal:

@@ -114,7 +114,7 @@ def list_environments(
 def get_environment(env: str, caller: Reader) -> JsonObject:
     """One environment, by its name or numeric id; `name@3` shows it as it was at that version."""
     with caller.read() as session:
-        return render.environment(environments.find_version(session, env))
+        return render.environment(environments.read_version(session, env))
 
 
 @router.get("/api/environments/{env}/versions", responses=documented(404))
@@ -227,7 +227,7 @@ def deprovision_environment(env: str, caller: Caller) -> JsonObject:
 
 def _version(caller: CallerOf, env: str, version: int | None) -> VersionRow:
     with caller.read() as session:
-        return environments.find_version(session, env, version)
+        return environments.read_version(session, env, version)
 
 
 def _provisioned(caller: CallerOf, env: str) -> VersionRow:

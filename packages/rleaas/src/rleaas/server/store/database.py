@@ -1,25 +1,34 @@
 """The database: SQLite in a file, or PostgreSQL; brought up to date when it is opened."""
 
+import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from sqlite3 import Connection as SQLiteConnection
 
 from alembic import command
+from alembic.config import Config
 from rlcore import ConfigurationError
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, select
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
+from sqlalchemy.orm.util import LoaderCriteriaOption
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from rleaas.server.store import schema
+from rleaas.server.store.outages import WAIT_SECONDS, busy
 from rleaas.server.store.quotas import KEY_LIMITS, require_room
 from rleaas.server.store.tables import Owned
 
+MIGRATIONS = Path(__file__).parent / "migrations"
 DIALECTS = ("sqlite", "postgresql")
 _OWNER = "organisation"
 # Any number will do that nobody else locks in the same database.
 _WRITE_LOCK = 0x726C6561
+# A server that is stopped in the middle of a write must not hold the lock for ever.
+_STALLED_SECONDS = 30
+# Each request that is being answered may need one; a PostgreSQL shares its own with other servers.
+_CONNECTIONS = {"sqlite": (16, 48), "postgresql": (8, 16)}
 
 
 class Database:
@@ -28,7 +37,8 @@ class Database:
     There is one writer at a time: a write session takes the lock when it begins. A transaction that
     reads first and then finds another writer in its way could only fail, and rows get their numbers
     in the order in which they can be seen, so that a reader that goes on after the last number it
-    saw misses nothing.
+    saw misses nothing. Within a process they take turns before they ask the database: SQLite only
+    lets the next one look again from time to time.
 
     A session of an organisation sees the rows of that organisation only, whatever it asks for, and
     what it adds belongs to it; without one, as for the server's own work, a session sees all.
@@ -43,14 +53,19 @@ class Database:
     def __init__(self, place: Path | str) -> None:
         if isinstance(place, Path):
             place.parent.mkdir(parents=True, exist_ok=True)
-            self._engine = create_engine(f"sqlite:///{place}")
-        else:
-            self._engine = _engine_of(place)
+        self._engine = _engine_of(f"sqlite:///{place}" if isinstance(place, Path) else place)
         self.is_sqlite = self._engine.dialect.name == "sqlite"
         if self.is_sqlite:
             event.listen(self._engine, "connect", _prepare)
         event.listen(self._engine, "begin", _begin_sqlite if self.is_sqlite else _begin_postgresql)
         self._writing = self._engine.execution_options(write=True)
+        self._reading = self._engine
+        if not self.is_sqlite:
+            # Said with the BEGIN, and not by one more question.
+            self._reading = self._engine.execution_options(
+                isolation_level="REPEATABLE READ", postgresql_readonly=True
+            )
+        self._turn = threading.Lock()
 
     @property
     def engine(self) -> Engine:
@@ -58,33 +73,14 @@ class Database:
         return self._engine
 
     def migrate(self, revision: str = "head") -> None:
-        """Bring the tables to the newest revision, or to this one.
-
-        Raises:
-            ConfigurationError: they have a revision that this code does not know.
-        """
-        with self.whole() as connection:
-            schema.look(connection)
-            command.upgrade(schema.migration_config(connection), revision)
-
-    def schema(self) -> schema.Schema:
-        """Which revision the tables have, and which migrations are still to be run.
-
-        Raises:
-            ConfigurationError: it is a revision that this code does not know.
-        """
-        with self._engine.connect() as connection:
-            return schema.look(connection)
-
-    @contextmanager
-    def whole(self) -> Generator[Connection]:
-        """A transaction for work on all tables; at its end every row must have its owners."""
-        with self._writing.connect() as connection:
+        """Bring the tables to the newest revision, or to this one."""
+        patient = self._writing.execution_options(patient=True)
+        with patient.connect() as connection:
             # SQLite changes a table by making it anew: its rows must not take others along.
             self._guard_references(connection, guarded=False)
             try:
                 with connection.begin():
-                    yield connection
+                    command.upgrade(migration_config(connection), revision)
                     self._require_whole(connection)
             finally:
                 self._guard_references(connection, guarded=True)
@@ -103,7 +99,7 @@ class Database:
     @contextmanager
     def read(self, organisation: int | None = None) -> Generator[Session]:
         """A consistent view; nothing done in it is kept."""
-        with Session(self._engine, expire_on_commit=False, info={_OWNER: organisation}) as session:
+        with Session(self._reading, expire_on_commit=False, info={_OWNER: organisation}) as session:
             yield session
 
     @contextmanager
@@ -113,13 +109,26 @@ class Database:
         """A transaction: kept when the block ends, undone when it raises.
 
         What is added must find room in the quotas of its organisation, and in these `limits`.
+
+        Raises:
+            ServerFailure: others wrote all the time; nothing was done.
         """
         info = {_OWNER: organisation, KEY_LIMITS: limits}
         with (
+            self._turn_to_write(),
             Session(self._writing, expire_on_commit=False, info=info) as session,
             session.begin(),
         ):
             yield session
+
+    @contextmanager
+    def _turn_to_write(self) -> Generator[None]:
+        if not self._turn.acquire(timeout=WAIT_SECONDS):
+            raise busy()
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def problem(self) -> str | None:
         """Return why the database does not answer; None: it does."""
@@ -141,19 +150,28 @@ def owner_of(session: Session) -> int | None:
     return owner
 
 
+def migration_config(connection: Connection) -> Config:
+    """Alembic's settings for the migrations that ship inside the package."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    return config
+
+
 @event.listens_for(Session, "do_orm_execute")
 def _only_its_own(state: ORMExecuteState) -> None:
     owner = owner_of(state.session)
     if owner is None or state.is_column_load:
         return
     if state.is_select or state.is_update or state.is_delete:
-        state.statement = state.statement.options(
-            with_loader_criteria(
-                Owned,
-                lambda row: row.organisation_id == owner,
-                include_aliases=True,
-            )
-        )
+        state.statement = state.statement.options(_rows_of(owner))
+
+
+@lru_cache(maxsize=1024)
+def _rows_of(owner: int) -> LoaderCriteriaOption:
+    return with_loader_criteria(
+        Owned, lambda row: row.organisation_id == owner, include_aliases=True
+    )
 
 
 @event.listens_for(Session, "before_flush")
@@ -180,9 +198,17 @@ def _engine_of(url: str) -> Engine:
             f"{name!r} is not a database that this server can use",
             hint=f"Use one of {', '.join(DIALECTS)}",
         )
-    if name == "postgresql":
-        parsed = parsed.set(drivername="postgresql+psycopg")
-    return create_engine(parsed, pool_pre_ping=name == "postgresql")
+    kept, more = _CONNECTIONS[name]
+    if name == "sqlite":
+        return create_engine(parsed, pool_size=kept, max_overflow=more, pool_timeout=WAIT_SECONDS)
+    return create_engine(
+        parsed.set(drivername="postgresql+psycopg"),
+        pool_pre_ping=True,
+        pool_size=kept,
+        max_overflow=more,
+        pool_timeout=WAIT_SECONDS,
+        connect_args={"connect_timeout": WAIT_SECONDS},
+    )
 
 
 def _prepare(connection: SQLiteConnection, _: ConnectionPoolEntry) -> None:
@@ -199,7 +225,12 @@ def _begin_sqlite(connection: Connection) -> None:
 
 
 def _begin_postgresql(connection: Connection) -> None:
-    if connection.get_execution_options().get("write", False):
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})")
-    else:
-        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    options = connection.get_execution_options()
+    if not options.get("write", False):
+        return
+    patience, stalled = (0, 0) if options.get("patient") else (WAIT_SECONDS, _STALLED_SECONDS)
+    connection.exec_driver_sql(
+        f"SET LOCAL lock_timeout = '{patience}s';"
+        f"SET LOCAL idle_in_transaction_session_timeout = '{stalled}s';"
+        f"SELECT pg_advisory_xact_lock({_WRITE_LOCK})"
+    )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from rlcore import ConflictError, EnvironmentNotFound
 from sqlalchemy import func, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, contains_eager
 
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.json_values import fields, items
@@ -70,6 +70,31 @@ def find_version(session: Session, reference: str, version: int | None = None) -
         code="environment_version_not_found",
         hint=f"{row.name!r} has the versions 1 to {row.latest.version}",
     )
+
+
+def read_version(session: Session, reference: str, version: int | None = None) -> VersionRow:
+    """The same as `find_version`, for reading, by one question: not with all other versions.
+
+    Raises:
+        EnvironmentNotFound: there is no such environment, or no such version of it.
+    """
+    name, pinned = split_version(reference)
+    wanted = pinned if version is None else version
+    number = environment_id(name)
+    name = canonical_name(name)
+    named = EnvironmentRow.name == name if number is None else EnvironmentRow.id == number
+    query = (
+        select(VersionRow)
+        .join(VersionRow.environment)
+        .where(named)
+        .order_by(VersionRow.version.desc())
+        .limit(1)
+        .options(contains_eager(VersionRow.environment).lazyload(EnvironmentRow.versions))
+    )
+    if wanted is not None:
+        query = query.where(VersionRow.version == wanted)
+    row = None if "\0" in name else session.scalar(query)
+    return row or find_version(session, reference, version)  # which knows what is missing
 
 
 def upsert(session: Session, asked: Registration, reason: str | None) -> tuple[VersionRow, bool]:
