@@ -8,7 +8,6 @@ from pathlib import Path
 from sqlite3 import Connection as SQLiteConnection
 
 from alembic import command
-from alembic.config import Config
 from rlcore import ConfigurationError
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, select
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -16,11 +15,11 @@ from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
 from sqlalchemy.orm.util import LoaderCriteriaOption
 from sqlalchemy.pool import ConnectionPoolEntry
 
+from rleaas.server.store import schema
 from rleaas.server.store.outages import WAIT_SECONDS, busy
 from rleaas.server.store.quotas import KEY_LIMITS, require_room
 from rleaas.server.store.tables import Owned
 
-MIGRATIONS = Path(__file__).parent / "migrations"
 DIALECTS = ("sqlite", "postgresql")
 _OWNER = "organisation"
 # Any number will do that nobody else locks in the same database.
@@ -73,14 +72,34 @@ class Database:
         return self._engine
 
     def migrate(self, revision: str = "head") -> None:
-        """Bring the tables to the newest revision, or to this one."""
+        """Bring the tables to the newest revision, or to this one.
+
+        Raises:
+            ConfigurationError: they have a revision that this code does not know.
+        """
+        with self.whole() as connection:
+            schema.look(connection)
+            command.upgrade(schema.migration_config(connection), revision)
+
+    def schema(self) -> schema.Schema:
+        """Which revision the tables have, and which migrations are still to be run.
+
+        Raises:
+            ConfigurationError: it is a revision that this code does not know.
+        """
+        with self._reading.connect() as connection:
+            return schema.look(connection)
+
+    @contextmanager
+    def whole(self) -> Generator[Connection]:
+        """A transaction for work on all tables; at its end every row must have its owners."""
         patient = self._writing.execution_options(patient=True)
         with patient.connect() as connection:
             # SQLite changes a table by making it anew: its rows must not take others along.
             self._guard_references(connection, guarded=False)
             try:
                 with connection.begin():
-                    command.upgrade(migration_config(connection), revision)
+                    yield connection
                     self._require_whole(connection)
             finally:
                 self._guard_references(connection, guarded=True)
@@ -148,14 +167,6 @@ def owner_of(session: Session) -> int | None:
     """Return the organisation whose session this is; None: it is the server's own."""
     owner: int | None = session.info.get(_OWNER)
     return owner
-
-
-def migration_config(connection: Connection) -> Config:
-    """Alembic's settings for the migrations that ship inside the package."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    return config
 
 
 @event.listens_for(Session, "do_orm_execute")
