@@ -58,6 +58,11 @@ def broken():
 
 def exits():
     raise SystemExit(3)
+
+def slow():
+    import time
+    print("making", flush=True)
+    time.sleep(60)
 """
 
 Start = Callable[..., tuple[subprocess.Popen[str], str]]
@@ -147,6 +152,24 @@ def test_variables_say_where_with_what_and_for_whom(start: Start, folder: Path) 
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=20) == 130
     assert not (folder / "env.sock").exists()
+
+
+def test_ctrl_c_while_an_environment_is_made_ends_in_a_line(folder: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rlmesh.serve", "worlds_for_serve:slow", "--port", "0"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "making\n"
+    process.send_signal(signal.SIGINT)
+
+    _, said = process.communicate(timeout=20)
+
+    assert process.returncode == 130
+    assert said.strip() == "interrupted before anything was served"
 
 
 @pytest.mark.slow

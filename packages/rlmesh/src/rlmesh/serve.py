@@ -59,6 +59,10 @@ def main(argv: Sequence[str] | None = None, *, prog: str = PROGRAM) -> int:
     try:
         command = read_command(arguments, snapshot())
         return serve(command)
+    except KeyboardInterrupt:
+        # While it starts; once it serves, the signal ends it in good order.
+        sys.stderr.write("\ninterrupted before anything was served\n")
+        return INTERRUPTED
     except Misuse as error:
         parser.error(str(error))
     except Error as error:

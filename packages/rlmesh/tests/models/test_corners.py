@@ -266,3 +266,11 @@ def test_a_constructor_of_its_own_need_not_call_the_one_of_model() -> None:
     assert model.name.endswith(".Own")
     model.end_episode("e")
     model.close()
+
+
+def test_a_model_is_closed_by_the_block_that_it_is_used_in() -> None:
+    closed: list[bool] = []
+    with Model(lambda observation: 0, on_close=lambda: closed.append(True)) as model:
+        assert model.corners.predict(OBSERVATION, EpisodeContext("", None)) == 0
+        assert closed == []
+    assert closed == [True]

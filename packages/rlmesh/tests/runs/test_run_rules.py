@@ -198,7 +198,8 @@ def test_a_result_says_what_shaped_it_and_how_long_things_took(corridor: Any) ->
     assert rows["env.step"].metric == "endpoint.total"
     with EnvServer(corridor) as server:
         remote = rlmesh.run(RIGHT, server.address)
-    assert {row.metric for row in remote.telemetry if row.component == "env"} == {"rpc.total"}
+    of_env = {row.metric for row in remote.telemetry if row.component == "env"}
+    assert of_env == {"rpc.total", "rpc.wire", "endpoint.total", "endpoint.user"}
 
 
 class Leaves(RunHooks):

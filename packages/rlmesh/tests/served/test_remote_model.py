@@ -103,7 +103,7 @@ def test_it_predicts_and_tells_the_model_of_ends(serve: Serve, bound: Bound) -> 
 
     assert ended == ["a"]
     assert asked.predicted_now
-    assert policy.last_timing.user > 0
+    assert asked.timing.user > 0
 
 
 def test_values_of_every_kind_arrive_as_they_are(serve: Serve, bound: Bound) -> None:

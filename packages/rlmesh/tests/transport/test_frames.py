@@ -83,13 +83,13 @@ def test_a_layout_is_read_as_it_was_written_however_often_others_come_between() 
             assert [len(view) for view in views(content, start, found)] == list(sizes)
 
 
-def test_rewards_and_flags_of_many_lanes_keep_the_leaves_aligned() -> None:
+def test_rewards_flags_and_times_of_many_lanes_keep_the_leaves_aligned() -> None:
     for lanes in range(1, 40):
         marks = marks_of(lanes)
         assert marks.size % 8 == 0
         rewards = [n / 8 for n in range(lanes)]
-        data = marks.pack(0, 0, 0, 0, 0, 0, 0, *rewards, bytes(lanes), b"\1" * lanes)
-        assert marks.unpack(data)[7:] == (*rewards, bytes(lanes), b"\1" * lanes)
+        told = (*rewards, bytes(lanes), b"\1" * lanes, 2**63, 5)
+        assert marks.unpack(marks.pack(0, 0, 0, 0, 0, 0, 0, *told))[7:] == told
 
 
 def test_a_frame_that_comes_byte_by_byte_is_put_together(

@@ -10,6 +10,7 @@ from rlcore import EnvironmentIdentity
 
 from rlmesh.client.arguments import not_copied
 from rlmesh.client.link import EnvLink
+from rlmesh.protocol.messages import Timing
 from rlmesh.spaces import SpaceSpec
 from rlmesh.specs import EnvContract
 
@@ -67,6 +68,15 @@ class Handle:
     def selected_workflow_edition(self) -> str:
         """The workflow edition that both sides agreed on."""
         return self._link.wires.dialled.edition
+
+    @property
+    def last_timing(self) -> Timing | None:
+        """How long the server had the last step, and its environment, in nanoseconds.
+
+        None before the first step, and where the server does not tell.
+        """
+        link = self._link
+        return Timing(link.served_ns, link.user_ns or None) if link.served_ns else None
 
     def with_timeout(self, seconds: float | None) -> AbstractContextManager[None]:
         """Let calls within a `with` block take so long; None: no limit.

@@ -87,6 +87,8 @@ class EnvLink:
         self._decode = self._observations.decode
         self._options = ResetOptions()
         self._turn = Turn()
+        # What the server told of the last step, in nanoseconds; 0 where it does not.
+        self.served_ns = self.user_ns = 0
         self._requests = 0
         self._seed: int | None = None
         self._steps = 0
@@ -202,14 +204,16 @@ class EnvLink:
             self._steps += 1
             number = self._next()
             try:
-                return lane.step(number, leaves, count, self._timeout_ms, lanes, episode_ids)
+                reply = lane.step(number, leaves, count, self._timeout_ms, lanes, episode_ids)
             except (FaultReceived, Error) as error:
                 seconds = self._timeout_ms
-                return self._recovered(
+                reply = self._recovered(
                     "step",
                     error,
                     lambda again: again.step(number, leaves, count, seconds, lanes, episode_ids),
                 )
+            self.served_ns, self.user_ns = reply.served_ns, reply.user_ns
+            return reply
         except BaseException as error:
             self._note_interruption(error)
             raise

@@ -10,6 +10,7 @@ from rlmesh.protocol.identifiers import time_ordered_id
 if TYPE_CHECKING:
     from rlcore import Error
 
+    from rlmesh.protocol.model_requests import Timing
     from rlmesh.transport.model_lane import ModelLane
 
 
@@ -25,6 +26,7 @@ class RemoteEpisode:
         lane: the stream over which it was asked; what the model knows of the episode goes with it.
         coming: whether actions were asked for that have not come yet.
         error: why they will not.
+        timing: what the server told of how long the last answer took it.
     """
 
     __slots__ = (
@@ -36,6 +38,7 @@ class RemoteEpisode:
         "predicted_now",
         "queue",
         "seed",
+        "timing",
     )
 
     def __init__(self, episode_id: str, seed: int | None) -> None:
@@ -47,6 +50,7 @@ class RemoteEpisode:
         self.lane: ModelLane | None = None
         self.coming = False
         self.error: Error | None = None
+        self.timing: Timing | None = None
 
     def raise_error(self) -> None:
         """Raise why no actions come, once."""

@@ -20,7 +20,7 @@ from rlmesh.client.model_link import AGAIN, ModelLink, hinted
 from rlmesh.client.remote_episode import RemoteEpisode
 from rlmesh.protocol.handshake import MORE_SPACES
 from rlmesh.protocol.model_faults import Asked, ModelFaultReceived, model_error_of
-from rlmesh.protocol.model_requests import INSTRUCTION, LONGEST_HORIZON, ROWS, Leaves, Row, Timing
+from rlmesh.protocol.model_requests import INSTRUCTION, LONGEST_HORIZON, ROWS, Leaves, Row
 from rlmesh.spaces import needs_more_spaces
 from rlmesh.specs import EnvContract
 from rlmesh.transport.model_lane import ModelLane
@@ -60,7 +60,6 @@ class RemotePolicy:
         self.name = link.answering.name
         self.digest = link.answering.digest
         self.content = link.answering.content
-        self.last_timing: Timing | None = None
         self._horizon = horizon
         self._lead = lead if horizon > 1 else 0
         self._instruction = instruction
@@ -128,7 +127,7 @@ class RemotePolicy:
         episode.predicted_now = True
         try:
             name = lane.send_predict(leaves, (Row(episode.episode_id, episode.seed),))
-            frames, self.last_timing = lane.take_actions(name)
+            frames, episode.timing = lane.take_actions(name)
         except (ModelFaultReceived, Error) as error:
             self._fail(error, "predict", episode)
         episode.predict_index += 1
@@ -154,10 +153,11 @@ class RemotePolicy:
         leaves = codecs.encode_many(observation, lanes)
         try:
             name = lane.send_predict(leaves, _rows(episodes))
-            frames, self.last_timing = lane.take_actions(name)
+            frames, timing = lane.take_actions(name)
         except (ModelFaultReceived, Error) as error:
             self._fail(error, "predict", episodes[0])
         for episode in episodes:
+            episode.timing = timing
             episode.predict_index += 1
         if len(frames) > 1:
             self._keep(codecs, frames[1:], episodes)
@@ -269,7 +269,7 @@ class RemotePolicy:
             raise self._lost()
         name, episodes = self._sent.popleft()
         try:
-            frames, self.last_timing = lane.take_actions(name)
+            frames, timing = lane.take_actions(name)
         except ModelFaultReceived as error:
             for episode in episodes:
                 episode.coming = False
@@ -278,7 +278,7 @@ class RemotePolicy:
         except Error as error:
             self._fail(error, "predict", episodes[0])
         for episode in episodes:
-            episode.coming = False
+            episode.coming, episode.timing = False, timing
         self._keep(codecs, frames, episodes)
 
     def _keep(

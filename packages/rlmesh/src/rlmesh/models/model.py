@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeGuard, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias, TypeGuard, Unpack, cast
 
 from rlcore import ConfigurationError
 
@@ -184,6 +184,13 @@ class Model(Serving, Predicting[ObservationT, ActionT]):
         hook, self._close_hook = self._close_hook, None
         if hook is not None:
             hook()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> Literal[False]:
+        self.close()
+        return False
 
     def run(self, env: object, **options: Unpack[RunArguments]) -> RunResult:
         """Evaluate this model on an environment: `rlmesh.run(self, env, ...)`, with its options."""

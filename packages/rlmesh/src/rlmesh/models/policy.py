@@ -21,6 +21,7 @@ from rlmesh.models.model import Model, ModelTypeError, is_model, is_model_class
 from rlmesh.models.sentinels import Sentinel
 
 if TYPE_CHECKING:
+    from rlmesh.protocol.model_requests import Timing
     from rlmesh.specs import EnvContract
 
 
@@ -32,15 +33,17 @@ class PolicyEpisode(EpisodeContext):
         steps: how many actions were asked for, where that is not `predict_index`.
         queue: actions of the current chunk that are left.
         coming: the next chunk, where it is predicted ahead, and which of several it is.
+        timing: what a server told of how long the last prediction took it; None in this process.
     """
 
-    __slots__ = ("coming", "predicted_now", "queue", "steps")
+    __slots__ = ("coming", "predicted_now", "queue", "steps", "timing")
 
     def __init__(self, episode_id: str, seed: int | None) -> None:
         super().__init__(episode_id, seed)
         self.predicted_now = True
         self.steps = 0
         self.queue: deque[Any] = deque()  # Any: actions
+        self.timing: Timing | None = None
         self.coming: tuple[Future[list[list[Any]]], int] | None = None
 
 

@@ -157,6 +157,8 @@ class StepReply:
         truncated: one byte for each lane; any but 0 means true.
         info: the info.
         completed: the ids of the episodes that ended since the last answer.
+        served_ns: how long the server had the step, in nanoseconds; 0 where it does not tell.
+        user_ns: how much of that was spent in the environment, likewise.
     """
 
     leaves: Leaves
@@ -165,6 +167,8 @@ class StepReply:
     truncated: bytes
     info: dict[str, object]
     completed: Sequence[str] = field(default=())
+    served_ns: int = 0
+    user_ns: int = 0
 
 
 class FaultReceived(Exception):

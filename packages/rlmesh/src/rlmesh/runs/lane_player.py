@@ -30,6 +30,7 @@ from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.seat import Seat
 from rlmesh.runs.signals import EpisodeFailed, failed, why_no_score
 from rlmesh.runs.telemetry import Telemetry
+from rlmesh.runs.times import Times
 from rlmesh.specs import AutoresetMode, EnvContract
 
 # Any, in this room: batched observations and actions, and what environments say.
@@ -94,12 +95,11 @@ class LanePlayer:
         self._alone = False
         self._over: set[int] = set()
         self._observed: Any = None
-        env_metric = "rpc.total" if seat.target.is_remote else "endpoint.total"
-        series = self.telemetry.series
-        self._resets = series("env.reset", "env", env_metric).add
-        self._steps = series("env.step", "env", env_metric).add
-        self._predictions = series("model.predict", "model", "endpoint.total").add
-        self._rounds = series("runner.round", "runner", "endpoint.total").add
+        self._times = Times(
+            self.telemetry,
+            env_is_remote=seat.target.is_remote,
+            model_is_remote=match.predictor.is_remote,
+        )
 
     def play(self) -> None:
         """Play until nothing is left.
@@ -215,7 +215,7 @@ class LanePlayer:
         except RLMeshException as error:
             raise failed(error) from error
         self._was_reset = True
-        self._resets((perf_counter() - before) * 1000)
+        self._times.reset((perf_counter() - before) * 1000)
         self._over -= set(range(count)) if whole else set(plans)
 
     def _reset_with(self, seeds: list[int | None] | None, options: dict[str, Any] | None) -> Any:
@@ -260,9 +260,7 @@ class LanePlayer:
         stepped = perf_counter()
         given = _Given(listed(rewards), listed(terminated), listed(truncated), info)
         self._require_scores(given.rewards, played)
-        self._steps((stepped - predicted) * 1000)
-        if any(one.predicted_now for one in known):
-            self._predictions((predicted - before) * 1000)
+        self._measure((predicted - before) * 1000, (stepped - predicted) * 1000, known)
         for episode in played:
             episode.predict_s += predicted - before
             episode.step_s += stepped - predicted
@@ -275,7 +273,7 @@ class LanePlayer:
         self._observed = following
         self._over |= {lane for lane in range(self._count) if given.ends(lane)}
         self._finish([one for one in played if one.terminated or one.truncated], given)
-        self._rounds((perf_counter() - before) * 1000)
+        self._times.round((perf_counter() - before) * 1000)
         if match.control is not None and match.control.asked:
             # After the step was told, so that who watches sees where the run stands.
             paused = match.obey()
@@ -283,6 +281,15 @@ class LanePlayer:
                 episode.started += paused
         if match.board.halted:
             raise Halted
+
+    def _measure(self, predict_ms: float, step_ms: float, known: list[PolicyEpisode]) -> None:
+        times = self._times
+        times.step(step_ms)
+        times.step_served(step_ms, self.seat.target.env)
+        asked = next((one for one in known if one.predicted_now), None)
+        if asked is not None:
+            times.predict(predict_ms)
+            times.prediction_served(predict_ms, asked.timing)
 
     def _actions(self, known: list[PolicyEpisode], lanes: list[int]) -> Any:
         predict, are_all = self._match.predictor.predict_batch, len(lanes) == self._count

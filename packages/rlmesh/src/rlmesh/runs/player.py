@@ -20,6 +20,7 @@ from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.seat import Seat
 from rlmesh.runs.signals import EpisodeFailed, failed, why_no_score
 from rlmesh.runs.telemetry import Telemetry
+from rlmesh.runs.times import Times
 
 
 class Player:
@@ -43,12 +44,11 @@ class Player:
         self.telemetry = Telemetry()
         self._match = match
         self._place = place
-        env_metric = "rpc.total" if seat.target.is_remote else "endpoint.total"
-        series = self.telemetry.series
-        self._resets = series("env.reset", "env", env_metric).add
-        self._steps = series("env.step", "env", env_metric).add
-        self._predictions = series("model.predict", "model", "endpoint.total").add
-        self._rounds = series("runner.round", "runner", "endpoint.total").add
+        self._times = Times(
+            self.telemetry,
+            env_is_remote=seat.target.is_remote,
+            model_is_remote=match.predictor.is_remote,
+        )
 
     def play(self) -> None:
         """Play until nothing is left.
@@ -107,7 +107,8 @@ class Player:
         known = episode.known = match.begin(plan, until)
         announcer.reset(plan, observation, place)
         predict, step, clock = match.predictor.predict, seat.step, perf_counter
-        add_prediction, add_step, add_round = self._predictions, self._steps, self._rounds
+        times, is_remote = self._times, seat.target.is_remote
+        add_prediction, add_step, add_round = times.predict, times.step, times.round
         steps, reward_sum, predict_s, step_s = 0, 0.0, 0.0, 0.0
         cut = False
         last = clock()
@@ -135,8 +136,12 @@ class Player:
                 step_s += stepped - predicted
                 add_step((stepped - predicted) * 1000)
                 add_round((stepped - last) * 1000)
+                if is_remote:
+                    times.step_served((stepped - predicted) * 1000, seat.target.env)
                 if known.predicted_now:
                     add_prediction((predicted - before) * 1000)
+                    if known.timing is not None:
+                        times.prediction_served((predicted - before) * 1000, known.timing)
                 last = stepped
                 if not terminated and (steps >= most_steps or stepped >= ends_at):
                     cut = not truncated
@@ -193,7 +198,7 @@ class Player:
                 observation, episode.info = self.seat.reset(seed=plan.seed)
         except RLMeshException as error:
             raise failed(error) from error
-        self._resets((perf_counter() - before) * 1000)
+        self._times.reset((perf_counter() - before) * 1000)
         return observation
 
     def _no_score(self, reward: float, total: float, plan: Plan, steps: int) -> EpisodeFailed:

@@ -56,6 +56,11 @@ class Predictor:
             self.predict_batch = self._in_turn(self.predict_batch)
 
     @property
+    def is_remote(self) -> bool:
+        """Whether predictions go over a wire."""
+        return hasattr(self.policy, "address")
+
+    @property
     def is_stuck(self) -> bool:
         """Whether a prediction never came back."""
         return self._helper is not None and self._helper.is_stuck

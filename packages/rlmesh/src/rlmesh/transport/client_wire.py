@@ -141,7 +141,8 @@ def read_closed(data: bytes, request_id: str) -> None:
 
 
 def _read_step(data: bytes, request_id: str, lanes: int) -> StepReply:
-    step = _read(data, request_id, "step").step
+    message = _read(data, request_id, "step")
+    step = message.step
     rewards, terminated, truncated = step.rewards, step.terminated_mask, step.truncated_mask
     if not len(rewards) == len(terminated) == len(truncated) == lanes:
         raise ProtocolException(
@@ -150,7 +151,16 @@ def _read_step(data: bytes, request_id: str, lanes: int) -> StepReply:
         )
     info = decode_meta(step.infos) if step.HasField("infos") else {}
     completed = tuple([episode.episode_id for episode in step.completed_episodes])
-    return StepReply(step.observation.leaves, rewards, terminated, truncated, info, completed)
+    return StepReply(
+        step.observation.leaves,
+        rewards,
+        terminated,
+        truncated,
+        info,
+        completed,
+        message.endpoint_total_ns,
+        message.user_ns,
+    )
 
 
 def _read(data: bytes, request_id: str, kind: str) -> env_pb2.JoinResponse:

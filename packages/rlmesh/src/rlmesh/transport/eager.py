@@ -13,8 +13,10 @@ from typing import Final, TypeAlias
 
 Receive: TypeAlias = Callable[[memoryview], int]
 
-# To fall asleep and be woken costs 20 to 40 us on an idle core, as much as many a whole step.
-WATCH_SECONDS: Final = 300e-6
+# To fall asleep and be woken costs 20 to 40 us on an idle core, as much as many a whole step. To
+# watch for much longer than that takes more than it gives: two processors of a machine often are
+# halves of one core, and the one that watches slows down the other, which computes the answer.
+WATCH_SECONDS: Final = 100e-6
 # After watching in vain the next waits go without, at most so many: a slow model or environment
 # costs its process about five microseconds a step.
 MOST_PASSED_OVER: Final = 63

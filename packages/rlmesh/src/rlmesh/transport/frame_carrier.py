@@ -263,6 +263,8 @@ class FrameCarrier:
             *rewards,
             answer.terminated,
             answer.truncated,
+            answer.timing.total,
+            answer.timing.user or 0,
         )
         self.traffic.sent += size
         self._sending = True

@@ -160,9 +160,7 @@ class FrameLane:
             except (BlockingIOError, TimeoutError):
                 got = self._end.wait(buffer)
             if count == 1 and got > ONE_SIZE:
-                length, kind, answered, rest, of, _, flags, reward, terminated, truncated = (
-                    ONE.unpack_from(buffer)
-                )
+                length, kind, answered, rest, of, _, flags, reward, *marks = ONE.unpack_from(buffer)
                 if (
                     kind == STEP_ANSWER
                     and answered == number
@@ -176,7 +174,10 @@ class FrameLane:
                         self._start if flags else ONE_SIZE + known.span
                     ):
                         found = self._found(known, buffer[:got], self._start, flags)
-                        return StepReply(found, (reward,), terminated, truncated, {})
+                        terminated, truncated, served_ns, user_ns = marks
+                        return StepReply(
+                            found, (reward,), terminated, truncated, {}, (), served_ns, user_ns
+                        )
             if got == 0:
                 raise Broken("the other side has gone")
             frame = self._end.finish(buffer, got)
@@ -265,7 +266,10 @@ class FrameLane:
         found = marks.unpack_from(frame.view)
         leaves, rest = self._leaves(frame, marks.size)
         info, completed = read_step_rest(rest) if rest else ({}, ())
-        return StepReply(leaves, found[7:-2], found[-2], found[-1], info, completed)
+        *rewards, terminated, truncated, served_ns, user_ns = found[7:]
+        return StepReply(
+            leaves, rewards, terminated, truncated, info, completed, served_ns, user_ns
+        )
 
     def _leaves(self, frame: Frame, at: int) -> tuple[list[Buffer], bytes]:
         """Return the leaves of an answer, whose table begins at `at`, and the bytes after them."""

@@ -92,9 +92,12 @@ def table_size(count: int) -> int:
 
 @lru_cache(maxsize=64)
 def marks_of(lanes: int) -> struct.Struct:
-    """Return the form of a head with the rewards and flags of so many lanes after it."""
+    """Return the form of a head with the rewards and flags of so many lanes after it.
+
+    At its end are the nanoseconds that the server had the step, and that its environment had it.
+    """
     pad = -(10 * lanes) % ALIGNED
-    return struct.Struct(f"<IIQIIII{lanes}d{lanes}s{lanes}s{pad}x")
+    return struct.Struct(f"<IIQIIII{lanes}d{lanes}s{lanes}s{pad}xQQ")
 
 
 def pieces(head: bytes, layout: Layout, leaves: Leaves, tail: bytes) -> Sequence[Buffer]:

@@ -26,12 +26,13 @@ VALUE: Final = b"\x0a"  # StepRequest.action and StepResponse.observation
 LEAF: Final = b"\x0a"
 REWARDS, TERMINATED, TRUNCATED = b"\x12", b"\x1a", b"\x22"
 INFOS, COMPLETED, LANES = b"\x2a", b"\x32", b"\x3a"
-TOTAL_NS, USER_NS = b"\x30", b"\x60"
+TOTAL_NS, DECODE_NS, USER_NS, ENCODE_NS = b"\x30", b"\x58", b"\x60", b"\x68"
 NO_INFOS: Final = b"\x2a\x00"
 
 _STEP, _REQUEST_ID, _VALUE, _LEAF, _REWARDS, _TERMINATED, _TRUNCATED = (
     tag[0] for tag in (STEP, REQUEST_ID, VALUE, LEAF, REWARDS, TERMINATED, TRUNCATED)
 )
+_TIMES: Final = tuple(tag[0] for tag in (TOTAL_NS, DECODE_NS, USER_NS, ENCODE_NS))
 _ONE_BYTE: Final = tuple(bytes((n,)) for n in range(0x80))
 # What follows a single lane's observation: a reward, and the flags.
 _ONE_LANE: Final = struct.Struct("<2sd2sB2sB")
@@ -207,8 +208,10 @@ def read_step_answer(data: bytes, request_id: str, lanes: int) -> StepReply | No
             return None
         size, at = _take_varint(data, 1)
         end = at + size
-        if data[at] != _VALUE or not data.startswith(REQUEST_ID + varint(len(name)) + name, end):
+        named = REQUEST_ID + varint(len(name)) + name
+        if data[at] != _VALUE or not data.startswith(named, end):
             return None
+        served_ns, user_ns = _take_times(data, end + len(named))
         leaves, at = _take_leaves(data, at + 1)
         if lanes == 1:
             marks = _ONE_LANE.unpack_from(data, at)
@@ -229,7 +232,7 @@ def read_step_answer(data: bytes, request_id: str, lanes: int) -> StepReply | No
         if at > end:
             return None
         if rest == NO_INFOS or not rest:
-            return StepReply(leaves, rewards, terminated, truncated, {})
+            return StepReply(leaves, rewards, terminated, truncated, {}, (), served_ns, user_ns)
         more = env_pb2.StepResponse.FromString(rest)
         if more.HasField("observation") or more.rewards or more.terminated_mask:
             return None
@@ -237,7 +240,7 @@ def read_step_answer(data: bytes, request_id: str, lanes: int) -> StepReply | No
         return None
     info = decode_meta(more.infos) if more.HasField("infos") else {}
     completed = tuple([episode.episode_id for episode in more.completed_episodes])
-    return StepReply(leaves, rewards, terminated, truncated, info, completed)
+    return StepReply(leaves, rewards, terminated, truncated, info, completed, served_ns, user_ns)
 
 
 def _value(leaves: Leaves) -> tuple[list[Buffer], int]:
@@ -286,6 +289,14 @@ def _take_field(data: bytes, at: int, tag: int) -> tuple[bytes, int]:
     if at + size > len(data):
         raise IndexError(at)
     return data[at : at + size], at + size
+
+
+def _take_times(data: bytes, at: int) -> tuple[int, int]:
+    """Return how long a server had a step, and its environment, in ns; 0 where it does not tell."""
+    times = dict.fromkeys(_TIMES, 0)
+    while at < len(data) and (tag := data[at]) in times:
+        times[tag], at = _take_varint(data, at + 1)
+    return times[_TIMES[0]], times[_TIMES[2]]
 
 
 def _take_varint(data: bytes, at: int) -> tuple[int, int]:
