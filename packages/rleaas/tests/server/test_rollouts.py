@@ -2,6 +2,8 @@ import csv
 import hashlib
 import io
 import json
+import re
+import zlib
 from pathlib import Path
 
 import pytest
@@ -207,7 +209,7 @@ def test_a_report_is_a_file_whose_digest_is_that_of_its_bytes(
             client.Evaluation.download_report(short, tmp_path / "short.json").read_text()
         )
         with pytest.raises(InvalidRequestError):
-            client.Evaluation.export_audit_report(first, format="pdf")
+            client.Evaluation.export_audit_report(first, format="docx")
         with pytest.raises(NotFoundError):
             client.Evaluation.export_audit_report("eval_none")
 
@@ -220,6 +222,37 @@ def test_a_report_is_a_file_whose_digest_is_that_of_its_bytes(
     assert "episodes" not in brief["evaluations"][0]
     for name in ("report_none.json", "..%2F..%2Fserver.key"):
         assert running.http.get(f"/api/rollout-reports/{name}").status_code == 404
+
+
+def test_a_report_is_exported_as_pdf_with_what_its_digest_is_of(
+    evaluated: tuple[Running, str, str], tmp_path: Path
+) -> None:
+    running, first, _ = evaluated
+    with Client(base_url=running.server.url) as client:
+        told = client.Evaluation.export_audit_report(first, format="pdf")
+        path = client.Evaluation.download_report(told, tmp_path / "report.pdf")
+        brief = client.Evaluation.export_audit_report(
+            first, format="pdf", include_trajectory_summary=False
+        )
+        short = client.Evaluation.download_report(brief, tmp_path / "short.pdf")
+
+    content = path.read_bytes()
+    assert content.startswith(b"%PDF-1.")
+    assert content.rstrip().endswith(b"%%EOF")
+    assert hashlib.sha256(content).hexdigest() == told.sha256
+    text = pdf_text(content)
+    for part in (first, "CartPole@1", "3 asked, 2 scored, 1 failed", "mean return", "outcome"):
+        assert part in text
+    assert "outcome" not in pdf_text(short.read_bytes())
+    reply = running.http.get(told.report_url)
+    assert reply.headers["content-type"] == "application/pdf"
+
+
+def pdf_text(content: bytes) -> str:
+    """What the pages show; strings of the font are written as they are."""
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.DOTALL)
+    shown = b"".join(zlib.decompress(one) for one in streams if one[:1] == b"x")
+    return b" ".join(re.findall(rb"\((.*?)\) Tj", shown)).decode("latin-1")
 
 
 # defect: F-15

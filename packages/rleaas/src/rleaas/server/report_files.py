@@ -11,7 +11,7 @@ from typing import Final
 
 from rlcore import NotFoundError, Secret
 
-_NAME: Final = re.compile(r"report_[0-9a-f]{24}\.(json|csv)")
+_NAME: Final = re.compile(r"report_[0-9a-f]{24}\.(json|csv|pdf)")
 
 
 @dataclass(frozen=True, slots=True)

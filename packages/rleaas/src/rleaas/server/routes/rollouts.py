@@ -14,6 +14,7 @@ from sqlalchemy.orm import Session
 from rleaas.server import render, render_rollouts
 from rleaas.server.access import Caller, CallerOf, require_user
 from rleaas.server.failures import documented
+from rleaas.server.report_pdf import as_pdf
 from rleaas.server.routes.bodies import JsonObject, StartRollouts
 from rleaas.server.routes.comparisons import compare
 from rleaas.server.routes.evaluations import queue, report
@@ -74,16 +75,7 @@ def export_report(body: ExportReport, caller: Caller) -> JsonObject:
         else:
             rows = [*jobs.page(session, jobs.EVALUATION, limit=body.limit)]
         reports = [_report(session, row, body) for row in rows]
-    if body.format == "csv":
-        text = render_rollouts.as_csv(
-            reports,
-            episodes=body.include_trajectory_summary,
-            verifiers=body.include_verifier_explanations,
-        )
-    else:
-        made = datetime.now(UTC).isoformat()
-        text = json.dumps({"created_at": made, "evaluations": reports}, indent=2)
-    kept = caller.state.reports.keep(organisation, body.format, text.encode())
+    kept = caller.state.reports.keep(organisation, body.format, _written(reports, body))
     with caller.write() as session:
         audit.record(
             session,
@@ -251,6 +243,18 @@ def _total_reward(body: StoreRollout) -> float | None:
     rewards = [number(step.get("reward")) for step in body.steps]
     known = [reward for reward in rewards if reward is not None]
     return sum(known) if known and len(known) == len(rewards) else None
+
+
+def _written(reports: list[JsonObject], asked: ExportReport) -> bytes:
+    made = datetime.now(UTC)
+    episodes = asked.include_trajectory_summary
+    if asked.format == "pdf":
+        return as_pdf(reports, made=made, episodes=episodes)
+    if asked.format == "csv":
+        verifiers = asked.include_verifier_explanations
+        return render_rollouts.as_csv(reports, episodes=episodes, verifiers=verifiers).encode()
+    told = {"created_at": made.isoformat(), "evaluations": reports}
+    return json.dumps(told, indent=2).encode()
 
 
 def _report(session: Session, row: JobRow, asked: ExportReport) -> JsonObject:
