@@ -285,7 +285,9 @@ class LanePlayer:
     def _measure(self, predict_ms: float, step_ms: float, known: list[PolicyEpisode]) -> None:
         times = self._times
         times.step(step_ms)
-        times.step_served(step_ms, self.seat.target.env)
+        handle = self.seat.target.handle
+        if handle is not None:
+            times.step_served(step_ms, handle.last_timing)
         asked = next((one for one in known if one.predicted_now), None)
         if asked is not None:
             times.predict(predict_ms)

@@ -107,8 +107,9 @@ class Player:
         known = episode.known = match.begin(plan, until)
         announcer.reset(plan, observation, place)
         predict, step, clock = match.predictor.predict, seat.step, perf_counter
-        times, is_remote = self._times, seat.target.is_remote
+        times = self._times
         add_prediction, add_step, add_round = times.predict, times.step, times.round
+        handle = seat.target.handle
         steps, reward_sum, predict_s, step_s = 0, 0.0, 0.0, 0.0
         cut = False
         last = clock()
@@ -136,8 +137,8 @@ class Player:
                 step_s += stepped - predicted
                 add_step((stepped - predicted) * 1000)
                 add_round((stepped - last) * 1000)
-                if is_remote:
-                    times.step_served((stepped - predicted) * 1000, seat.target.env)
+                if handle is not None:
+                    times.step_served((stepped - predicted) * 1000, handle.last_timing)
                 if known.predicted_now:
                     add_prediction((predicted - before) * 1000)
                     if known.timing is not None:

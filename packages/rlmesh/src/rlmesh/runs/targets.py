@@ -11,6 +11,7 @@ from rlcore import ConfigurationError, Endpoint, EnvironmentException, Error
 from rlmesh.backends.content import Content, content_of
 from rlmesh.backends.frameworks import FrameworkName
 from rlmesh.client.dialling import MANY_LANES
+from rlmesh.client.handle import Handle
 from rlmesh.protocol.handshake import PRIVATE_SESSIONS
 from rlmesh.runs.driven import Described, has_lanes, is_handle, is_stepped
 from rlmesh.runs.local_content import content_of_env, innermost
@@ -53,6 +54,11 @@ class Target:
     def is_remote(self) -> bool:
         """Whether its calls go over a wire."""
         return not isinstance(self.env, LocalEnv | LocalLanes)
+
+    @property
+    def handle(self) -> Handle | None:
+        """The environment, where it is a client of ours."""
+        return self.env if isinstance(self.env, Handle) else None
 
     @property
     def lanes(self) -> int | None:

@@ -2,7 +2,6 @@
 
 from typing import Protocol
 
-from rlmesh.client.handle import Handle
 from rlmesh.runs.telemetry import Telemetry
 
 
@@ -34,6 +33,7 @@ class Times:
     Attributes:
         reset, step, predict: count what a call took.
         round: counts what a step with everything around it took.
+        step_served, prediction_served: count what the server told of a call that took so long.
     """
 
     def __init__(self, telemetry: Telemetry, *, env_is_remote: bool, model_is_remote: bool) -> None:
@@ -44,17 +44,8 @@ class Times:
         self.step = telemetry.series("env.step", "env", env).add
         self.predict = telemetry.series("model.predict", "model", model).add
         self.round = telemetry.series("runner.round", "runner", "endpoint.total").add
-        self._steps = _Served(telemetry, "env.step", "env")
-        self._predictions = _Served(telemetry, "model.predict", "model")
-
-    def step_served(self, took_ms: float, env: object) -> None:
-        """Count what the server of an environment tells of the last step, if it is a client's."""
-        if isinstance(env, Handle):
-            self._steps.note(took_ms, env.last_timing)
-
-    def prediction_served(self, took_ms: float, timing: Timing | None) -> None:
-        """Count what the server of a model told of a prediction."""
-        self._predictions.note(took_ms, timing)
+        self.step_served = _Served(telemetry, "env.step", "env").note
+        self.prediction_served = _Served(telemetry, "model.predict", "model").note
 
 
 class _Served:
