@@ -9,7 +9,9 @@ from contextlib import contextmanager
 
 def snapshot() -> Mapping[str, str]:
     """Return the environment variables as they are now."""
-    return dict(os.environ)
+    # Not dict(os.environ): that fails where another thread takes a variable away meanwhile.
+    found = ((name, os.environ.get(name)) for name in os.environ)
+    return {name: value for name, value in found if value is not None}
 
 
 def variable(name: str, environ: Mapping[str, str] | None = None) -> str | None:
