@@ -9,6 +9,7 @@ import typer
 from rlcore import ConfigurationError
 
 from rleaas.cli.command import Asked, command
+from rleaas.cli.commands.rollouts import print_comparison
 from rleaas.cli.console import Column, columns, print_facts, print_json, print_table, say, stderr
 from rleaas.cli.nouns import noun
 from rleaas.cli.options import Limit
@@ -130,6 +131,39 @@ def list_evaluations(
         ),
         empty="No evaluations. `rleaas eval run CHECKPOINT_ID` makes one.",
     )
+
+
+@command(
+    app,
+    "compare",
+    "compare eval_1 eval_2",
+    "compare ckpt_1 ckpt_2 --checkpoints --env MyCartPole --json",
+)
+def compare(
+    asked: Asked,
+    baseline: Annotated[
+        str, typer.Argument(metavar="BASELINE", help="An evaluation, or with --checkpoints one.")
+    ],
+    trained: Annotated[str, typer.Argument(metavar="TRAINED", help="What is held against it.")],
+    environment: EnvOption = None,
+    are_checkpoints: Annotated[
+        bool,
+        typer.Option(
+            "--checkpoints",
+            help="Compare checkpoints by their newest evaluations over the same seeds; those that "
+            "are missing are started and waited for a while.",
+        ),
+    ] = False,
+) -> None:
+    """Show how two evaluations, or two checkpoints, differ, seed by seed."""
+    if are_checkpoints:
+        found = asked.client.Evaluation.compare(
+            (baseline, trained), environment_name=environment or ""
+        )
+    else:
+        place = environment or asked.client.Evaluation.get(baseline).record.environment
+        found = asked.client.Evaluation.get_rollout_comparison(place or "", baseline, trained)
+    print_comparison(asked, found)
 
 
 @command(

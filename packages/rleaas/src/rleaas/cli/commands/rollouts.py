@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from rleaas.cli.console import Column, columns, print_facts, print_json, print_t
 from rleaas.cli.nouns import noun
 from rleaas.cli.options import Limit
 from rleaas.cli.references import Env, EnvOption
+
+if TYPE_CHECKING:
+    from rleaas.models import RolloutComparison
 
 app = noun("rollout")
 
@@ -73,13 +76,32 @@ def compare(
 ) -> None:
     """Show how two rollouts, or two evaluations, of an environment differ."""
     found = asked.client.Evaluation.get_rollout_comparison(environment, baseline, trained)
-    asked.facts(found, COMPARISON)
+    print_comparison(asked, found)
 
 
-COMPARISON = (
-    Column("environment", "environment_name"),
-    Column("delta", "delta"),
-    Column("winner", "winner"),
-    Column("winner id", "winner_id"),
-    Column("pairs", lambda one: len(one.per_scenario_diff) or None),
-)
+def print_comparison(asked: Asked, found: RolloutComparison) -> None:
+    """Print how two things differ: the scores, who is ahead, and each seed that both played."""
+    if asked.as_json:
+        print_json(found)
+        return
+    print_facts(
+        {
+            "environment": found.environment_name,
+            "baseline": _scored(found.baseline),
+            "trained": _scored(found.trained),
+            "delta": found.delta,
+            "ahead": found.winner,
+            "seeds of both": len(found.per_scenario_diff),
+        }
+    )
+    if found.per_scenario_diff:
+        say("")
+        titles = ("seed", "baseline", "trained", "delta")
+        rows = [[one.get(title) for title in titles] for one in found.per_scenario_diff]
+        print_table(titles, rows, empty="")
+
+
+def _scored(one: dict[str, object]) -> str:
+    score = one.get("score", one.get("overall_score"))
+    told = f"{score:.4g}" if isinstance(score, int | float) else "no score"
+    return f"{one.get('id')}: {told}"
