@@ -13,7 +13,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rleaas.server import failures
 from rleaas.server.body_limit import BodyLimit
 from rleaas.server.guard import Guard, Patience, protect
-from rleaas.server.metrics import Metrics
+from rleaas.server.logs import ACCESS, request_id_now
+from rleaas.server.metrics import Heard, Metrics
+from rleaas.server.principals import Principal
 from rleaas.server.routes import (
     agent_runs,
     agents,
@@ -47,7 +49,7 @@ from rleaas.server.routes import (
 from rleaas.server.segments import Segments, unfold
 from rleaas.server.state import ServerState
 
-_access = logger("rleaas", "server.access")
+_access = logger("rleaas", ACCESS)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -99,7 +101,7 @@ def create_app(state: ServerState) -> FastAPI:
     app.add_middleware(BodyLimit)
     app.add_middleware(Patience)
     app.add_middleware(Guard, settings=state.settings)
-    app.add_middleware(Requests, metrics=state.metrics)
+    app.add_middleware(Requests, state=state)
     return app
 
 
@@ -110,9 +112,10 @@ class Requests:
     those of the framework raise again, and the connection would be lost with the reply.
     """
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, *, state: ServerState) -> None:
         self._app = app
-        self._metrics = metrics
+        self._state = state
+        self._metrics: Metrics = state.metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, with its id in `request.state`."""
@@ -122,6 +125,7 @@ class Requests:
         given = Headers(scope=scope).get(failures.REQUEST_ID, "")
         request_id = given if _REQUEST_ID.fullmatch(given) else f"req_{secrets.token_hex(8)}"
         scope.setdefault("state", {})["request_id"] = request_id
+        about = request_id_now.set(request_id)
         started = False
         heard = self._metrics.begin()
 
@@ -131,6 +135,8 @@ class Requests:
                 started = True
                 headers = MutableHeaders(scope=message)
                 headers[failures.REQUEST_ID] = request_id
+                if self._state.draining:  # whoever asks again is to ask another server
+                    headers["connection"] = "close"
                 protect(headers)
                 heard.status = int(message["status"])
             await send(message)
@@ -147,13 +153,29 @@ class Requests:
             reply = failures.unexpected(Request(scope), error)
             await reply(scope, receive, send_with_id)
         finally:
-            path = getattr(scope.get("route"), "path", None)
-            self._metrics.end(heard, scope["method"], path)
-            _access.info(
-                "%s %s %s in %.1f ms",
-                scope["method"],
-                scope["path"],
-                heard.status or "cut off",
-                heard.milliseconds,
-                extra={"request_id": request_id, "status": heard.status},
-            )
+            self._note(scope, heard)
+            request_id_now.reset(about)
+
+    def _note(self, scope: Scope, heard: Heard) -> None:
+        # The template and never the path, in which people put what they should not.
+        route: str | None = getattr(scope.get("route"), "path", None)
+        method = str(scope["method"])
+        self._metrics.end(heard, method, route)
+        asking: object = scope["state"].get("principal")
+        known = asking if isinstance(asking, Principal) else None
+        _access.info(
+            "%s %s %s in %.1f ms",
+            method,
+            route or "(no route)",
+            heard.status or "cut off",
+            heard.milliseconds,
+            extra={
+                "request_id": scope["state"]["request_id"],
+                "method": method,
+                "route": route,
+                "status": heard.status,
+                "ms": round(heard.milliseconds, 2),
+                "organisation": None if known is None else known.organisation,
+                "key": None if known is None else known.key_prefix,
+            },
+        )

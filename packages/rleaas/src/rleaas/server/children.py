@@ -19,6 +19,7 @@ class Children:
         self._lock = threading.Lock()
         self._alive: set[subprocess.Popen[bytes]] = set()
         self._closed = False
+        self._hurried = False
 
     def start(
         self,
@@ -57,7 +58,7 @@ class Children:
         """Ask the process group to end, and after `grace` seconds make it end."""
         self.signal(child, signal.SIGTERM)
         try:
-            child.wait(grace)
+            child.wait(0.0 if self._hurried else grace)
         except subprocess.TimeoutExpired:
             self.signal(child, signal.SIGKILL)
             child.wait()
@@ -69,6 +70,14 @@ class Children:
             os.killpg(child.pid, number)
         except ProcessLookupError:
             return  # all of them have ended
+
+    def kill(self) -> None:
+        """End every process at once, and wait for none from now on."""
+        with self._lock:
+            self._hurried = True
+            left = list(self._alive)
+        for child in left:
+            self.signal(child, signal.SIGKILL)
 
     def reaped(self, child: subprocess.Popen[bytes]) -> None:
         """Take note that the process has ended; what it left behind ends too."""

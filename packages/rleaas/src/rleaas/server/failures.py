@@ -20,6 +20,9 @@ from rleaas.server.store.outages import outage_of
 logger = logging.getLogger("rleaas.server")
 
 REQUEST_ID = "x-request-id"
+# What is not offered is no failure of the server, and neither is that it stops when it is told to.
+_NOT_OFFERED = 501
+_EXPECTED = frozenset({"server_stopping"})
 
 
 class Problem(BaseModel):
@@ -59,7 +62,7 @@ async def _ours(request: Request, error: Exception) -> JSONResponse:
 def ours(request: Request, error: Error) -> JSONResponse:
     """Answer a failure that has its class in our tree."""
     status, body = http_from_error(error)
-    if status >= 500:
+    if status >= 500 and status != _NOT_OFFERED and body["code"] not in _EXPECTED:
         logger.error("%s %s: %s", request.method, request.url.path, error)
     if status in (401, 403):
         note_refused(request, status, str(body["code"]), str(body["detail"]))

@@ -3,6 +3,8 @@
 import asyncio
 import errno
 import socket
+import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
@@ -18,7 +20,9 @@ from rleaas.server.web_connection import KEEP_ALIVE_SECONDS, connections, room_f
 
 MakeState = Callable[[ServerSettings], ServerState]
 
-_GRACE_SECONDS = 2
+# For what came while workers were ended.
+_GRACE_SECONDS = 1
+_LOOK_SECONDS = 0.02
 _LAST_WORD_SECONDS = 0.5
 _BACKLOG = 2048
 _ROUNDS_TO_CLOSE = 3
@@ -75,7 +79,9 @@ class Listening:
             on_ready(self.url)
 
         self._web.on_started = started
-        self._web.before_shutdown = self._end_work
+        self._web.before_drain = self.state.drain
+        self._web.before_shutdown = self.state.scheduler.stop
+        self._web.drain_seconds = self.state.settings.drain_seconds
         try:
             self._web.run(sockets=[self._socket])
         finally:
@@ -85,24 +91,22 @@ class Listening:
                 self._socket.close()
                 self._lock.release()
 
-    def _end_work(self) -> None:
-        self.state.feed.close()
-        # Requests that wait for a start would outlast the grace period.
-        self.state.envhost.start_no_more()
-        # Workers are told while they can still be heard.
-        self.state.scheduler.stop()
-
     def stop(self, *, now: bool = False) -> None:
-        """End `run`, from any thread or signal handler; `now` does not wait for open requests."""
+        """End `run`, from any thread or signal handler; `now` waits for no request or process."""
         self._web.should_exit = True
-        self._web.force_exit = self._web.force_exit or now
+        if now and not self._web.force_exit:
+            self._web.force_exit = True
+            # Not here: a signal handler must not wait for a lock of the thread it interrupts.
+            threading.Thread(target=self.state.hurry, name="rleaas-hurry", daemon=True).start()
 
 
 class _WebServer(uvicorn.Server):
     """uvicorn without its own signal handling, which would end the process before our children."""
 
     on_started: Callable[[], None]
+    before_drain: Callable[[], None]
     before_shutdown: Callable[[], None]
+    drain_seconds: float
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -113,9 +117,21 @@ class _WebServer(uvicorn.Server):
         self.on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # Still listening: whoever asks whether the server is ready hears that it stops.
+        await run_in_threadpool(self.before_drain)
+        until = time.monotonic() + self.drain_seconds
+        while (busy := set(self.server_state.tasks)) and not self.force_exit:
+            left = until - time.monotonic()
+            if left <= 0:
+                break
+            await asyncio.wait(busy, timeout=min(left, _LOOK_SECONDS))
+        # Workers are told while they can still be heard.
         await run_in_threadpool(self.before_shutdown)
         await super().shutdown(sockets)
         cut_short = set(self.server_state.tasks)
+        if self.force_exit:
+            for task in cut_short:
+                task.cancel()
         if cut_short:  # they have been cancelled, and still answer that
             await asyncio.wait(cut_short, timeout=_LAST_WORD_SECONDS)
         # What is still open after the grace period is dropped, not left to the loop's end.

@@ -44,6 +44,7 @@ class Principal:
         email: theirs.
         scopes: `read`, `write`, `admin`.
         key_id: the key they came with, where they did.
+        key_prefix: how its text begins, which says which one it is and does not open anything.
         limits: quotas and rates by name, the tighter of those of key and organisation.
         shared_limits: those of the organisation alone, which all of its keys share.
         expires_at: when their key ends, where it does.
@@ -55,6 +56,7 @@ class Principal:
     email: str
     scopes: frozenset[str]
     key_id: int | None = None
+    key_prefix: str | None = None
     limits: tuple[tuple[str, float], ...] = ()
     shared_limits: tuple[tuple[str, float], ...] = ()
     expires_at: datetime | None = None
@@ -187,6 +189,7 @@ class Principals:
             found.user.email,
             frozenset(row.scopes),
             row.id,
+            row.prefix,
             tuple(sorted(tightest(shared, row.limits).items())),
             tuple(sorted(tightest(shared).items())),
             row.expires_at,

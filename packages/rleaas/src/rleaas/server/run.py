@@ -1,5 +1,6 @@
 """Running the server in the foreground until it is told to stop."""
 
+import os
 import signal
 import sys
 import threading
@@ -12,6 +13,7 @@ from rlcore import Error
 from rlcore.environ import snapshot
 
 from rleaas.server.listening import Listening
+from rleaas.server.logs import log_format, written
 from rleaas.server.settings import (
     ServerSettings,
     database_url,
@@ -20,6 +22,8 @@ from rleaas.server.settings import (
     require_safe_host,
     server_api_key,
 )
+
+_AT_ONCE_SECONDS = 3.0
 
 
 def serve(
@@ -34,6 +38,8 @@ def serve(
     max_workers: int = 2,
     allowed_hosts: Iterable[str] = (),
     idle_minutes: float = 60.0,
+    drain_seconds: float = 10.0,
+    logs: str | None = None,
     on_ready: Callable[[str], None] | None = None,
     stop: threading.Event | None = None,
 ) -> int:
@@ -52,6 +58,10 @@ def serve(
         allowed_hosts: hosts, as `name` or `name:port`, that the server may ask though they are not
             public: for repositories, probes and webhooks.
         idle_minutes: after how long an environment that nobody uses is stopped; 0 never.
+        drain_seconds: how long requests that have begun may go on when it is told to stop; told
+            twice, it waits for none.
+        logs: the format, `text` or `json`, in which each request is written to standard error;
+            else `RLEAAS_LOG_FORMAT`, else only warnings and errors are written, as text.
         on_ready: called with the URL when the server answers; without it, the URL and the data
             directory are written to standard output.
         stop: ends the server when it is set.
@@ -63,6 +73,7 @@ def serve(
     data = default_data_dir() if data_dir is None else data_dir
     try:
         key = server_api_key(api_key, snapshot())
+        asked_logs = log_format(logs, snapshot())
         has_key = key is not None or require_key
         require_safe_host(host, has_key=has_key, allow_insecure=allow_insecure)
         settings = ServerSettings(
@@ -74,6 +85,7 @@ def serve(
             max_workers=max_workers,
             allowed_hosts=frozenset(allowed_hosts),
             idle_seconds=idle_minutes * 60 or None,
+            drain_seconds=drain_seconds,
         )
         listening = Listening(settings, host, port)
     except Error as error:
@@ -84,7 +96,12 @@ def serve(
         sys.stdout.write(f"rleaas listens on {url}\nits data is in {data}\n")
         sys.stdout.flush()
 
-    with _stopped_by_signals(listening), _stopped_by(stop, listening):
+    secrets = () if key is None else (key,)
+    with (
+        written(asked_logs, secrets),
+        _stopped_by_signals(listening),
+        _stopped_by(stop, listening),
+    ):
         listening.run(on_ready or announce)
     return 0
 
@@ -95,16 +112,26 @@ def _stopped_by_signals(listening: Listening) -> Generator[None]:
         yield
         return
     asked = False
+    ended = threading.Event()
+
+    def end_anyway() -> None:
+        # Whatever hangs, such as a webhook that does not answer: nothing that was told to a client
+        # is lost by ending like this.
+        if not ended.wait(_AT_ONCE_SECONDS):
+            os._exit(1)
 
     def handle(number: int, frame: FrameType | None) -> None:
         nonlocal asked
-        listening.stop(now=asked)  # asked twice, it does not wait for open requests
+        listening.stop(now=asked)  # asked twice, it waits for no request or process
+        if asked:
+            threading.Thread(target=end_anyway, name="rleaas-end", daemon=True).start()
         asked = True
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
+        ended.set()
         for number, handler in before.items():
             signal.signal(number, handler)
 

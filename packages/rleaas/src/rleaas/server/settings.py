@@ -31,6 +31,7 @@ class ServerSettings:
             somebody does; None never.
         allowed_hosts: hosts, as `name` or `name:port`, that requests of the server may go to though
             they are not public.
+        drain_seconds: how long requests that have begun may go on when the server is told to stop.
     """
 
     data_dir: Path
@@ -42,6 +43,7 @@ class ServerSettings:
     ready_timeout: float = 60.0
     idle_seconds: float | None = 3600.0
     allowed_hosts: frozenset[str] = frozenset()
+    drain_seconds: float = 2.0
 
     @property
     def shares_data(self) -> bool:

@@ -51,6 +51,8 @@ class ServerState:
         data = settings.data_dir
         data.mkdir(parents=True, exist_ok=True)
         self.settings = settings
+        # Told to stop: what has begun is brought to its end, and nobody else should come.
+        self.draining = False
         # Of this start of this process: nobody else will ever be called so.
         self.holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.keys = ServerKeys(data / "server.key")
@@ -127,7 +129,19 @@ class ServerState:
         return {
             "database": self.database.problem(),
             "scheduler": None if self.scheduler.is_running else "it is not running",
+            "requests": "the server is stopping" if self.draining else None,
         }
+
+    def drain(self) -> None:
+        """Say that others should be asked, end what waits, and start nothing any more."""
+        self.draining = True
+        self.feed.close()
+        # Requests that wait for a start would outlast any patience.
+        self.envhost.start_no_more()
+
+    def hurry(self) -> None:
+        """End every child process at once; may be called while `stop` waits for them."""
+        self._children.kill()
 
     def stop(self) -> None:
         """End every worker and every environment process, then close the database."""

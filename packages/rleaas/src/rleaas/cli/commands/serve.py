@@ -53,6 +53,23 @@ def serve(
             min=0, metavar="MINUTES", help="Stop environments that nobody uses so long; 0 never."
         ),
     ] = 60.0,
+    drain_timeout: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="How long requests that have begun may go on when it is told to stop.",
+        ),
+    ] = 10.0,
+    log_format: Annotated[
+        str | None,
+        typer.Option(
+            "--log-format",
+            metavar="text|json",
+            help="Write each request to standard error in this format [RLEAAS_LOG_FORMAT, else "
+            "only warnings and errors, as text].",
+        ),
+    ] = None,
     allow_insecure: Annotated[
         bool,
         typer.Option(
@@ -76,5 +93,7 @@ def serve(
         max_workers=workers,
         allowed_hosts=allow_host or (),
         idle_minutes=idle,
+        drain_seconds=drain_timeout,
+        logs=log_format,
         allow_insecure=allow_insecure,
     )

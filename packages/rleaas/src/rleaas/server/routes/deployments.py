@@ -136,7 +136,7 @@ async def stream_logs(
     while True:
         row, found = await run_in_threadpool(_lines, caller, id, cursor)
         settled = row.app_status in rules.SETTLED
-        if found or settled or time.monotonic() >= until:
+        if found or settled or caller.state.draining or time.monotonic() >= until:
             break
         await anyio.sleep(_LOOK_SECONDS)
     lines = [str(event.data.get("line", "")) for event in found]
@@ -178,6 +178,8 @@ async def check_availability(
         checks = await run_in_threadpool(_checks, caller, urls, until)
         left = until - time.monotonic()
         if all(check["reachable"] for check in checks) or left <= asked.interval_seconds:
+            break
+        if caller.state.draining:
             break
         await anyio.sleep(asked.interval_seconds)
     reachable = sum(1 for check in checks if check["reachable"])

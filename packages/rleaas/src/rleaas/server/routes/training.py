@@ -165,7 +165,7 @@ async def get_log_page(
     with anyio.move_on_after(wait_seconds):
         while True:
             part, finished = await run_in_threadpool(_log_after, caller, job_id, cursor)
-            if part.lines or finished:
+            if part.lines or finished or caller.state.draining:
                 return _log_page(part, finished)
             await anyio.sleep(_POLL_SECONDS)
     part, finished = await run_in_threadpool(_log_after, caller, job_id, cursor)
