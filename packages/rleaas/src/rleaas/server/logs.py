@@ -10,12 +10,13 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
 from rlcore import ConfigurationError, Secret
 from rlcore.log import PACKAGES, REDACTED, redact
 
 LogFormat = Literal["text", "json"]
+_FORMATS: Final[Mapping[str, LogFormat]] = {"text": "text", "json": "json"}
 LOG_FORMAT_VARIABLE: Final = "RLEAAS_LOG_FORMAT"
 ACCESS: Final = "server.access"
 # The facts of a request, in the order in which they are written.
@@ -31,12 +32,14 @@ def log_format(argument: str | None, environ: Mapping[str, str]) -> LogFormat | 
         ConfigurationError: there is no such format.
     """
     asked = argument or environ.get(LOG_FORMAT_VARIABLE) or None
-    if asked is None or asked == "text" or asked == "json":
-        return asked
+    if asked is None:
+        return None
+    if asked in _FORMATS:
+        return _FORMATS[asked]
     raise ConfigurationError(
         f"{asked!r} is not a format of logs",
         code="unknown_log_format",
-        hint=f"Use one of {', '.join(get_args(LogFormat))}",
+        hint=f"Use one of {', '.join(_FORMATS)}",
     )
 
 
