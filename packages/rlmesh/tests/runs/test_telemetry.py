@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rlcore import ConfigurationError
 from rlmesh.runs.telemetry import (
     RELATIVE_ERROR,
+    SETTLE_EVERY,
     Series,
     Telemetry,
     TelemetryRow,
@@ -127,10 +128,15 @@ def test_a_million_values_take_the_memory_of_a_few_thousand() -> None:
     series = Series()
     for value in range(1_000_000):
         series.add(value)
+        if not value % SETTLE_EVERY:
+            series.settle()
 
     # One array of buckets, and the values that wait for the next fold.
     assert len(pickle.dumps(series)) < 120_000
     assert sys.getsizeof(series) < 100
+    row = series.row("a", "env", "x", "ms")
+    assert row is not None
+    assert row.count == 1_000_000
 
 
 def test_adding_a_value_costs_less_than_a_microsecond() -> None:

@@ -29,7 +29,7 @@ from rlmesh.runs.match import Halted, Match
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.seat import Seat
 from rlmesh.runs.signals import EpisodeFailed, failed, why_no_score
-from rlmesh.runs.telemetry import Telemetry
+from rlmesh.runs.telemetry import SETTLE_EVERY, Telemetry
 from rlmesh.runs.times import Times
 from rlmesh.specs import AutoresetMode, EnvContract
 
@@ -88,6 +88,7 @@ class LanePlayer:
         self._called = contract.id
         self._count = contract.num_envs
         self._has_to_be_reset = contract.autoreset_mode is AutoresetMode.DISABLED
+        self._measured = 0
         self._masks = True
         self._lane_seeds = True
         self._was_reset = False
@@ -284,6 +285,9 @@ class LanePlayer:
 
     def _measure(self, predict_ms: float, step_ms: float, known: list[PolicyEpisode]) -> None:
         times = self._times
+        self._measured += 1
+        if not self._measured % SETTLE_EVERY:
+            self.telemetry.settle()
         times.step(step_ms)
         handle = self.seat.target.handle
         if handle is not None:

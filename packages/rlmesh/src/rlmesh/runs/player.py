@@ -19,7 +19,7 @@ from rlmesh.runs.match import Halted, Match
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.seat import Seat
 from rlmesh.runs.signals import EpisodeFailed, failed, why_no_score
-from rlmesh.runs.telemetry import Telemetry
+from rlmesh.runs.telemetry import SETTLE_EVERY, Telemetry
 from rlmesh.runs.times import Times
 
 
@@ -83,6 +83,7 @@ class Player:
             raise
         known, episode.known = episode.known, None
         match.predictor.end(known)
+        self.telemetry.settle()
         if failure is None:
             self.seat.played()
             match.ended(self.playing, episode, episode.finished(match.grader), None)
@@ -132,6 +133,8 @@ class Player:
                 if not math.isfinite(total):
                     raise self._no_score(reward, total, plan, steps)
                 steps += 1
+                if not steps % SETTLE_EVERY:
+                    self.telemetry.settle()
                 reward_sum = total
                 predict_s += predicted - before
                 step_s += stepped - predicted

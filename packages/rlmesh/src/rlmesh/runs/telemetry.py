@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
 import numpy as np
 from rlcore import ConfigurationError
@@ -24,6 +24,8 @@ _LOG_GAMMA = float(np.log(_GAMMA))
 _LOWEST = round(np.log(1e-9) / _LOG_GAMMA)
 _BUCKETS = 2432
 _PENDING = 4096
+SETTLE_EVERY = 4096
+"""How many values may be added before somebody settles."""
 _SHARES = (0.5, 0.95, 0.99)
 _NAMES = ("op", "component", "metric", "unit")
 _NUMBERS = ("avg", "p50", "p95", "p99")
@@ -76,28 +78,37 @@ class TelemetryRow:
             raise ConfigurationError(f"not a row of telemetry: {error}") from error
 
 
-class Series:
-    """The values of one quantity; belongs to one thread, and can be sent to another process."""
+_Kept: TypeAlias = "tuple[list[float], NDArray[np.int64] | None, int, float]"
 
-    __slots__ = ("_buckets", "_count", "_pending", "_sum")
+
+class Series:
+    """The values of one quantity; belongs to one thread, and can be sent to another process.
+
+    Attributes:
+        add: counts a value; one that is not finite is no measurement and is left out. Whoever adds
+            many calls `settle` every some thousands of them, so that memory stays bounded.
+    """
+
+    __slots__ = ("_buckets", "_count", "_pending", "_sum", "add")
 
     def __init__(self) -> None:
         self._pending: list[float] = []
+        # The list's own method: this is called several times in every step of a run.
+        self.add = self._pending.append
         self._buckets: NDArray[np.int64] | None = None
         self._count = 0
         self._sum = 0.0
 
-    def add(self, value: float) -> None:
-        """Count a value; one that is not finite is no measurement and is left out."""
-        pending = self._pending
-        pending.append(value)
-        if len(pending) >= _PENDING:
-            self._fold()
-
     def extend(self, values: Iterable[float]) -> None:
         """Count several values."""
         for value in values:
-            self.add(value)
+            self._pending.append(value)
+            self.settle()
+
+    def settle(self) -> None:
+        """Keep what was added in bounded memory."""
+        if len(self._pending) >= _PENDING:
+            self._fold()
 
     def merge(self, other: "Series") -> None:
         """Count everything that another series counted."""
@@ -127,8 +138,16 @@ class Series:
             op, component, metric, unit, count, avg, p50, p95, p99, _sparse(buckets)
         )
 
+    def __getstate__(self) -> _Kept:
+        return self._pending, self._buckets, self._count, self._sum
+
+    def __setstate__(self, kept: _Kept) -> None:
+        self._pending, self._buckets, self._count, self._sum = kept
+        self.add = self._pending.append
+
     def _fold(self) -> None:
-        values, self._pending = _finite(self._pending), []
+        values = _finite(self._pending)
+        self._pending.clear()
         counted = _counted(values)
         self._buckets = counted if self._buckets is None else self._buckets + counted
         self._count += values.size
@@ -144,6 +163,11 @@ class Telemetry:
     def series(self, op: str, component: str, metric: str, unit: str = "ms") -> Series:
         """Return the series of one quantity; the same one for the same names."""
         return self._series.setdefault((op, component, metric, unit), Series())
+
+    def settle(self) -> None:
+        """Keep what was added in bounded memory."""
+        for series in self._series.values():
+            series.settle()
 
     def rows(self) -> tuple[TelemetryRow, ...]:
         """Return a row for every series that has values, in the order of their names."""
