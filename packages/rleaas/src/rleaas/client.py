@@ -21,30 +21,13 @@ from rleaas._drivers.blocking import Blocking
 from rleaas._drivers.hooks import Hooks, OnReply, OnRequest
 from rleaas._drivers.progress import MakeProgress, progress_for_people
 from rleaas._flow.context import Context
-from rleaas.resources.agents import AgentsClient
-from rleaas.resources.audit import AuditLogClient
-from rleaas.resources.checkpoints import CheckpointsClient
-from rleaas.resources.data_assets import DataAssetsClient
-from rleaas.resources.deployments import DeploymentsClient
-from rleaas.resources.environments import EnvironmentsClient
-from rleaas.resources.evaluations import EvaluationClient
-from rleaas.resources.keys import KeysClient, ProfileClient
-from rleaas.resources.metrics import MetricsClient
-from rleaas.resources.observability import ObservabilityClient
-from rleaas.resources.organisations import OrganisationsClient
-from rleaas.resources.platform import Platform
-from rleaas.resources.scenarios import ScenarioClient
-from rleaas.resources.suites import ScenarioSuiteClient
-from rleaas.resources.tools import ToolsClient
-from rleaas.resources.training import TrainingClient
-from rleaas.resources.verifiers import VerifierClient
-from rleaas.resources.webhooks import WebhooksClient
+from rleaas.resources.sub_clients import SubClients
 
 if TYPE_CHECKING:
     import httpx
 
 
-class Client(Platform[Blocking]):
+class Client(SubClients[Blocking]):
     """A connection to the platform; its methods return when they are done.
 
     Every setting that is left out is taken from the environment (`RLEAAS_BASE_URL`,
@@ -95,114 +78,11 @@ class Client(Platform[Blocking]):
                 progress=progress or progress_for_people,
             )
         )
-        self.Environment = EnvironmentsClient(self._driver)
-        self.Tools = ToolsClient(self._driver)
-        self.Agent = AgentsClient(self._driver)
-        self.Verifier = VerifierClient(self._driver)
-        self.Scenario = ScenarioClient(self._driver)
-        self.ScenarioSuite = ScenarioSuiteClient(self._driver)
-        self.TrainingJob = TrainingClient(self._driver)
-        self.Evaluation = EvaluationClient(self._driver)
-        self.AuditLog = AuditLogClient(self._driver)
-        self.Metrics = MetricsClient(self._driver)
-        self.Webhook = WebhooksClient(self._driver)
-        self.Checkpoint = CheckpointsClient(self._driver)
-        self.DataAsset = DataAssetsClient(self._driver)
-        self.Deployment = DeploymentsClient(self._driver)
-        self.Observability = ObservabilityClient(self._driver)
-        self.Keys = KeysClient(self._driver)
-        self.Profile = ProfileClient(self._driver)
-        self.Organisation = OrganisationsClient(self._driver)
-
-    @property
-    def tools(self) -> ToolsClient[Blocking]:
-        """`Tools`, for those who prefer it so."""
-        return self.Tools
-
-    @property
-    def agents(self) -> AgentsClient[Blocking]:
-        """`Agent`, for those who prefer it so."""
-        return self.Agent
-
-    @property
-    def verifiers(self) -> VerifierClient[Blocking]:
-        """`Verifier`, for those who prefer it so."""
-        return self.Verifier
-
-    @property
-    def scenarios(self) -> ScenarioClient[Blocking]:
-        """`Scenario`, for those who prefer it so."""
-        return self.Scenario
-
-    @property
-    def scenario_suites(self) -> ScenarioSuiteClient[Blocking]:
-        """`ScenarioSuite`, for those who prefer it so."""
-        return self.ScenarioSuite
-
-    @property
-    def training_jobs(self) -> TrainingClient[Blocking]:
-        """`TrainingJob`, for those who prefer it so."""
-        return self.TrainingJob
-
-    @property
-    def evaluations(self) -> EvaluationClient[Blocking]:
-        """`Evaluation`, for those who prefer it so."""
-        return self.Evaluation
-
-    @property
-    def environments(self) -> EnvironmentsClient[Blocking]:
-        """`Environment` in lower case."""
-        return self.Environment
-
-    @property
-    def data_assets(self) -> DataAssetsClient[Blocking]:
-        """`DataAsset` in lower case."""
-        return self.DataAsset
-
-    @property
-    def observability(self) -> ObservabilityClient[Blocking]:
-        """`Observability` in lower case."""
-        return self.Observability
-
-    @property
-    def deployments(self) -> DeploymentsClient[Blocking]:
-        """`Deployment` in lower case."""
-        return self.Deployment
-
-    @property
-    def keys(self) -> KeysClient[Blocking]:
-        """`Keys`, for those who prefer it so."""
-        return self.Keys
-
-    @property
-    def profile(self) -> ProfileClient[Blocking]:
-        """`Profile`, for those who prefer it so."""
-        return self.Profile
-
-    @property
-    def organisations(self) -> OrganisationsClient[Blocking]:
-        """`Organisation`, for those who prefer it so."""
-        return self.Organisation
 
     @property
     def base_url(self) -> str:
         """The server's address."""
         return self.settings.base_url
-
-    @property
-    def metrics(self) -> MetricsClient[Blocking]:
-        """`Metrics`, for those who prefer it so."""
-        return self.Metrics
-
-    @property
-    def webhooks(self) -> WebhooksClient[Blocking]:
-        """`Webhook`, for those who prefer it so."""
-        return self.Webhook
-
-    @property
-    def audit_log(self) -> AuditLogClient[Blocking]:
-        """`AuditLog`, for those who prefer it so."""
-        return self.AuditLog
 
     def close(self) -> None:
         """Give back the connections; later calls raise."""
@@ -223,7 +103,7 @@ class Client(Platform[Blocking]):
         return f"<Client of {self.base_url}>"
 
 
-class AsyncClient(Platform[Awaiting]):
+class AsyncClient(SubClients[Awaiting]):
     """A connection to the platform whose methods are awaited, under asyncio or trio.
 
     Its resources and their handles are asynchronous throughout; iterators are read with `async
@@ -272,114 +152,11 @@ class AsyncClient(Platform[Awaiting]):
                 progress=progress or progress_for_people,
             )
         )
-        self.Environment = EnvironmentsClient(self._driver)
-        self.Tools = ToolsClient(self._driver)
-        self.Agent = AgentsClient(self._driver)
-        self.Verifier = VerifierClient(self._driver)
-        self.Scenario = ScenarioClient(self._driver)
-        self.ScenarioSuite = ScenarioSuiteClient(self._driver)
-        self.TrainingJob = TrainingClient(self._driver)
-        self.Evaluation = EvaluationClient(self._driver)
-        self.AuditLog = AuditLogClient(self._driver)
-        self.Metrics = MetricsClient(self._driver)
-        self.Webhook = WebhooksClient(self._driver)
-        self.Checkpoint = CheckpointsClient(self._driver)
-        self.DataAsset = DataAssetsClient(self._driver)
-        self.Deployment = DeploymentsClient(self._driver)
-        self.Observability = ObservabilityClient(self._driver)
-        self.Keys = KeysClient(self._driver)
-        self.Profile = ProfileClient(self._driver)
-        self.Organisation = OrganisationsClient(self._driver)
-
-    @property
-    def tools(self) -> ToolsClient[Awaiting]:
-        """`Tools`, for those who prefer it so."""
-        return self.Tools
-
-    @property
-    def agents(self) -> AgentsClient[Awaiting]:
-        """`Agent`, for those who prefer it so."""
-        return self.Agent
-
-    @property
-    def verifiers(self) -> VerifierClient[Awaiting]:
-        """`Verifier`, for those who prefer it so."""
-        return self.Verifier
-
-    @property
-    def scenarios(self) -> ScenarioClient[Awaiting]:
-        """`Scenario`, for those who prefer it so."""
-        return self.Scenario
-
-    @property
-    def scenario_suites(self) -> ScenarioSuiteClient[Awaiting]:
-        """`ScenarioSuite`, for those who prefer it so."""
-        return self.ScenarioSuite
-
-    @property
-    def training_jobs(self) -> TrainingClient[Awaiting]:
-        """`TrainingJob`, for those who prefer it so."""
-        return self.TrainingJob
-
-    @property
-    def evaluations(self) -> EvaluationClient[Awaiting]:
-        """`Evaluation`, for those who prefer it so."""
-        return self.Evaluation
-
-    @property
-    def environments(self) -> EnvironmentsClient[Awaiting]:
-        """`Environment` in lower case."""
-        return self.Environment
-
-    @property
-    def data_assets(self) -> DataAssetsClient[Awaiting]:
-        """`DataAsset` in lower case."""
-        return self.DataAsset
-
-    @property
-    def observability(self) -> ObservabilityClient[Awaiting]:
-        """`Observability` in lower case."""
-        return self.Observability
-
-    @property
-    def deployments(self) -> DeploymentsClient[Awaiting]:
-        """`Deployment` in lower case."""
-        return self.Deployment
-
-    @property
-    def keys(self) -> KeysClient[Awaiting]:
-        """`Keys`, for those who prefer it so."""
-        return self.Keys
-
-    @property
-    def profile(self) -> ProfileClient[Awaiting]:
-        """`Profile`, for those who prefer it so."""
-        return self.Profile
-
-    @property
-    def organisations(self) -> OrganisationsClient[Awaiting]:
-        """`Organisation`, for those who prefer it so."""
-        return self.Organisation
 
     @property
     def base_url(self) -> str:
         """The server's address."""
         return self.settings.base_url
-
-    @property
-    def metrics(self) -> MetricsClient[Awaiting]:
-        """`Metrics`, for those who prefer it so."""
-        return self.Metrics
-
-    @property
-    def webhooks(self) -> WebhooksClient[Awaiting]:
-        """`Webhook`, for those who prefer it so."""
-        return self.Webhook
-
-    @property
-    def audit_log(self) -> AuditLogClient[Awaiting]:
-        """`AuditLog`, for those who prefer it so."""
-        return self.AuditLog
 
     async def aclose(self) -> None:
         """Give back the connections; later calls raise."""

@@ -17,6 +17,7 @@ from rleaas.models import AuditEvent, ChainState, Governance, Identity, SsoStatu
 from rleaas.resources import identity_routes
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.pages import PAGE, collect
+from rleaas.resources.references import IdRef, id_of
 
 Time = datetime | str
 FORMATS = ("json", "csv")
@@ -34,8 +35,8 @@ class AuditLogClient(Resource[D]):
         end_time: Time | None = None,
         limit: int | None = 100,
         offset: int = 0,
-        job_id: str | None = None,
-        agent_id: str | None = None,
+        job_id: IdRef | None = None,
+        agent_id: IdRef | None = None,
         *,
         actor: str | None = None,
         outcome: str | None = None,
@@ -79,8 +80,8 @@ class AuditLogClient(Resource[D]):
         start_time: Time | None = None,
         end_time: Time | None = None,
         *,
-        job_id: str | None = None,
-        agent_id: str | None = None,
+        job_id: IdRef | None = None,
+        agent_id: IdRef | None = None,
         actor: str | None = None,
         outcome: str | None = None,
         subject: str | None = None,
@@ -102,16 +103,17 @@ class AuditLogClient(Resource[D]):
                 return
 
     @call
-    def get_event(self, event_id: str) -> Flow[AuditEvent]:
+    def get_event(self, event_id: IdRef) -> Flow[AuditEvent]:
         """Return one record with its place in the chain.
 
         Raises:
             NotFoundError: there is none.
         """
+        text = id_of(event_id, "audit event")
         request = build.get(
-            build.path("/api/audit/{}", event_id, what="audit event id"),
+            build.path("/api/audit/{}", text, what="audit event id"),
             kind="audit_event",
-            ref=event_id,
+            ref=text,
         )
         reply = yield from ask(request, self._context)
         return read(AuditEvent, request, reply)
@@ -234,8 +236,8 @@ def _params(
     event_types: Sequence[str] | None,
     start_time: Time | None,
     end_time: Time | None,
-    job_id: str | None,
-    agent_id: str | None,
+    job_id: IdRef | None,
+    agent_id: IdRef | None,
 ) -> dict[str, str | int | None]:
     types = [event_types] if isinstance(event_types, str) else event_types
     return {
@@ -243,8 +245,8 @@ def _params(
         "event_types": ",".join(types) if types else None,
         "start_time": _time(start_time),
         "end_time": _time(end_time),
-        "job_id": job_id,
-        "agent_id": agent_id,
+        "job_id": None if job_id is None else id_of(job_id, "job"),
+        "agent_id": None if agent_id is None else id_of(agent_id, "agent"),
     }
 
 

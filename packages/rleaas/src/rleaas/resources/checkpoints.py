@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rlcore import CheckpointCorrupted, EnvironmentIdentity, UnexpectedReply
 
@@ -16,6 +16,7 @@ from rleaas._flow.retry import ask, fetch
 from rleaas._flow.wire import Flow, Save, work
 from rleaas.models import Checkpoint
 from rleaas.resources.handle import Handle
+from rleaas.resources.references import IdRef, id_of
 
 if TYPE_CHECKING:
     import rlmesh.numpy
@@ -23,16 +24,7 @@ if TYPE_CHECKING:
 KIND = "checkpoint"
 
 
-class Identified(Protocol):
-    """Something with an id: a handle, or a record."""
-
-    @property
-    def id(self) -> str:
-        """The id."""
-        ...
-
-
-CheckpointRef = str | Identified
+CheckpointRef = IdRef
 """A checkpoint by its id, or itself."""
 
 
@@ -158,9 +150,7 @@ def checkpoint_reference(checkpoint: CheckpointRef) -> str:
     Raises:
         ConfigurationError: it is empty.
     """
-    text = checkpoint if isinstance(checkpoint, str) else checkpoint.id
-    build.segment(text, "checkpoint id")
-    return text
+    return id_of(checkpoint, KIND)
 
 
 def _get(checkpoint_id: str, context: Context) -> Flow[Checkpoint]:

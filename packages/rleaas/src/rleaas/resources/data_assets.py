@@ -14,6 +14,7 @@ from rleaas._flow.retry import ask, fetch
 from rleaas._flow.wire import Flow, Request, Save, work
 from rleaas.models import Shape
 from rleaas.models.environment_parts import DataAsset
+from rleaas.resources.references import IdRef, id_of
 
 KIND = "data_asset"
 
@@ -66,45 +67,48 @@ class DataAssetsClient(Resource[D]):
         return found
 
     @call
-    def get(self, asset_id: str) -> Flow[DataAsset]:
+    def get(self, asset_id: IdRef) -> Flow[DataAsset]:
         """Return one asset.
 
         Raises:
             NotFoundError: there is none.
         """
-        request = build.get(_path(asset_id), kind=KIND, ref=asset_id)
+        text = id_of(asset_id, "data asset")
+        request = build.get(_path(text), kind=KIND, ref=text)
         return read(DataAsset, request, (yield from ask(request, self._context)))
 
     @call
-    def download(self, asset_id: str, path: str | Path) -> Flow[Path]:
+    def download(self, asset_id: IdRef, path: str | Path) -> Flow[Path]:
         """Save an asset's content at `path`, which appears only if its digest is right.
 
         Raises:
             NotFoundError: there is none.
             UnexpectedReply: the platform sent other bytes; nothing was kept.
         """
-        request = build.get(_path(asset_id), kind=KIND, ref=asset_id)
+        text = id_of(asset_id, "data asset")
+        request = build.get(_path(text), kind=KIND, ref=text)
         asset = read(DataAsset, request, (yield from ask(request, self._context)))
         target = Path(path)
-        content = build.get(_path(asset_id) + "/file", kind=KIND, ref=asset_id)
+        content = build.get(_path(text) + "/file", kind=KIND, ref=text)
         saved = yield from fetch(Save(content, target, asset.sha256), self._context)
         if saved.sha256 != asset.sha256:
             raise UnexpectedReply(
-                f"data asset {asset_id!r} came with SHA-256 {saved.sha256}, not {asset.sha256}",
+                f"data asset {text!r} came with SHA-256 {saved.sha256}, not {asset.sha256}",
                 hint="Nothing was kept. Download it again.",
                 request_id=saved.reply.request_id,
             )
         return target
 
     @call
-    def delete(self, asset_id: str) -> Flow[Shape]:
+    def delete(self, asset_id: IdRef) -> Flow[Shape]:
         """Delete an asset that no environment is given any more.
 
         Raises:
             NotFoundError: there is none.
             ConflictError: environments are given it.
         """
-        request = Request(method="DELETE", path=_path(asset_id), kind=KIND, ref=asset_id)
+        text = id_of(asset_id, "data asset")
+        request = Request(method="DELETE", path=_path(text), kind=KIND, ref=text)
         return read(Shape, request, (yield from ask(request, self._context)))
 
 

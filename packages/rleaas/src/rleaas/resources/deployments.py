@@ -25,9 +25,10 @@ from rleaas.models.deployment import (
 from rleaas.models.environment_parts import PublicUrls
 from rleaas.resources import environment_parts as parts
 from rleaas.resources.environment_routes import EnvironmentRef, reference
+from rleaas.resources.references import IdRef, id_of
 
 KIND = "deployment"
-DeploymentRef = str | Deployment
+DeploymentRef = IdRef
 S = TypeVar("S", bound=Shape)
 # How much longer than it holds the request a server may take to answer.
 SPARE_SECONDS = 15.0
@@ -429,7 +430,7 @@ def _post(
 
 
 def _id(id: DeploymentRef) -> str:
-    return id if isinstance(id, str) else id.id
+    return id_of(id, KIND)
 
 
 def _path(id: DeploymentRef) -> str:

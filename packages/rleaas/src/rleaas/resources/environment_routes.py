@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, cast
 
 from rlcore import ConfigurationError, Deadline
 
@@ -38,11 +38,16 @@ def reference(environment: EnvironmentRef) -> str:
     Raises:
         ConfigurationError: it is empty or no reference at all.
     """
-    if isinstance(environment, bool):
+    named = (
+        str(environment)
+        if isinstance(environment, str | int)
+        else cast("object", getattr(environment, "name", None))
+    )
+    if isinstance(environment, bool) or not isinstance(named, str):
         raise ConfigurationError(
             f"{environment!r} is not an environment", hint="Pass its name, its id or its handle."
         )
-    text = str(environment) if isinstance(environment, str | int) else environment.name
+    text = named
     build.segment(text, "environment name")
     return text
 

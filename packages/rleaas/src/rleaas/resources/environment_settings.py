@@ -9,7 +9,6 @@ from rleaas._flow.wire import Flow
 from rleaas.models import Environment, Shape
 from rleaas.models.environment import EnvironmentVersion
 from rleaas.models.environment_parts import (
-    DataAsset,
     DataAttachment,
     EnvironmentAnalysis,
     PublicUrls,
@@ -18,6 +17,7 @@ from rleaas.models.environment_parts import (
 )
 from rleaas.resources import environment_parts as parts
 from rleaas.resources.handle import Handle
+from rleaas.resources.references import IdRef, id_of, ids_of
 
 
 class EnvironmentSettings(Handle[D, Environment]):
@@ -32,14 +32,14 @@ class EnvironmentSettings(Handle[D, Environment]):
     def configure_tools(
         self,
         access_pattern: str | None = None,
-        tool_names: Sequence[str] | None = None,
+        tool_names: Sequence[IdRef] | None = None,
         approval_mode: str | None = None,
     ) -> Flow[Environment]:
         """Say which tools episodes may call, and what happens to calls that need approval.
 
         Args:
             access_pattern: `full` or `read_only`; takes the place of a list.
-            tool_names: the ids or names of the tools; takes the place of a pattern.
+            tool_names: the tools, by id, name or record; takes the place of a pattern.
             approval_mode: `auto_grant`, `block` or `real_approval`.
 
         Raises:
@@ -47,14 +47,18 @@ class EnvironmentSettings(Handle[D, Environment]):
             InvalidRequestError: a word is not one of these, or a tool is not known.
         """
         self._record = yield from parts.configure_tools(
-            self._record.name, access_pattern, tool_names, approval_mode, self._context
+            self._record.name,
+            access_pattern,
+            None if tool_names is None else ids_of(tool_names, "tool"),
+            approval_mode,
+            self._context,
         )
         return self._record
 
     @call
     def attach_data(
         self,
-        data_asset_id: str | DataAsset,
+        data_asset_id: IdRef,
         injection_config: Mapping[str, object] | None = None,
     ) -> Flow[DataAttachment]:
         """Give the environment an asset that was uploaded with `client.DataAsset.upload`.
@@ -62,7 +66,7 @@ class EnvironmentSettings(Handle[D, Environment]):
         Raises:
             NotFoundError: there is no such asset.
         """
-        asset = data_asset_id if isinstance(data_asset_id, str) else data_asset_id.id
+        asset = id_of(data_asset_id, "data asset")
         return (
             yield from parts.attach_data(self._record.name, asset, injection_config, self._context)
         )
@@ -73,13 +77,13 @@ class EnvironmentSettings(Handle[D, Environment]):
         return (yield from parts.list_data(self._record.name, self._context))
 
     @call
-    def detach_data(self, data_asset_id: str | DataAsset) -> Flow[Shape]:
+    def detach_data(self, data_asset_id: IdRef) -> Flow[Shape]:
         """Take an asset away from the environment; the asset itself stays.
 
         Raises:
             NotFoundError: the environment has not got it.
         """
-        asset = data_asset_id if isinstance(data_asset_id, str) else data_asset_id.id
+        asset = id_of(data_asset_id, "data asset")
         return (yield from parts.detach_data(self._record.name, asset, self._context))
 
     @call

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from builtins import list as list_
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from rlcore import Deadline
 
@@ -21,6 +20,7 @@ from rleaas.resources import environment_routes as routes
 from rleaas.resources.environment_handle import EnvironmentResource
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.pages import collect
+from rleaas.resources.references import IdRef, ids_of, plain
 
 JsonObjects = Sequence[Mapping[str, object]]
 
@@ -35,7 +35,7 @@ class EnvironmentsClient(Resource[D]):
         description: str = "",
         tools: JsonObjects | None = None,
         scenarios: JsonObjects | None = None,
-        verifiers: Sequence[str] | None = None,
+        verifiers: Sequence[IdRef] | None = None,
         simulations: Sequence[str] | None = None,
         vertical: str | None = None,
         domain: str | None = None,
@@ -63,7 +63,7 @@ class EnvironmentsClient(Resource[D]):
             description: what it is for.
             tools: descriptions of its tools.
             scenarios: descriptions of its scenarios.
-            verifiers: ids of its verifiers.
+            verifiers: its verifiers, by id, name or handle.
             simulations: names of its simulations.
             vertical: such as `FinSim`; found from the domain where that says it.
             domain: such as `finance`; found from the vertical where that says it.
@@ -100,16 +100,16 @@ class EnvironmentsClient(Resource[D]):
         body: dict[str, object] = {
             "name": name,
             "description": description,
-            "tools": _plain(tools or ()),
-            "scenarios": _plain(scenarios or ()),
-            "verifiers": _plain(verifiers or ()),
-            "simulations": _plain(simulations or ()),
+            "tools": plain(tools or ()),
+            "scenarios": plain(scenarios or ()),
+            "verifiers": ids_of(verifiers or (), "verifier"),
+            "simulations": plain(simulations or ()),
             "owner": owner,
             "sdk": sdk,
             "compute": compute,
             "license": license,
             "source": source,
-            **{field: _plain(value) for field, value in optional.items() if value is not None},
+            **{field: plain(value) for field, value in optional.items() if value is not None},
         }
         build.segment(name, "environment name")
         request = build.post("/api/custom-environments", body, key=self._context.new_key())
@@ -278,12 +278,3 @@ def _matched(vertical: str | None, domain: str | None) -> tuple[str | None, str 
 
 def _is_record(answer: object) -> bool:
     return isinstance(answer, dict) and ("id" in answer or "environment_id" in answer)
-
-
-def _plain(value: object) -> object:
-    """Return mappings and sequences as the dictionaries and lists that JSON has."""
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in cast("Mapping[object, object]", value).items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(item) for item in cast("Sequence[object]", value)]
-    return value

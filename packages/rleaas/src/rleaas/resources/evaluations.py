@@ -26,6 +26,7 @@ from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.evaluation_handle import EvaluationJobResource
 from rleaas.resources.pages import collect
+from rleaas.resources.references import IdRef, given, id_of, ids_of
 
 _CONFIG_KEYS: Mapping[str, str] = {
     "seeds": "seeds",
@@ -45,8 +46,8 @@ class EvaluationClient(Resource[D]):
     def run(
         self,
         agent_checkpoint_id: CheckpointRef,
-        scenario_suite_id: str = "",
-        verifier_ids: Sequence[str] | None = None,
+        scenario_suite_id: IdRef = "",
+        verifier_ids: Sequence[IdRef] | None = None,
         name: str = "",
         environment_name: EnvironmentRef = "",
         config: Mapping[str, object] | None = None,
@@ -63,8 +64,8 @@ class EvaluationClient(Resource[D]):
 
         Args:
             agent_checkpoint_id: the checkpoint, by id or handle.
-            scenario_suite_id: the scenarios to play, where there are some.
-            verifier_ids: the verifiers that judge, where there are some.
+            scenario_suite_id: the scenarios to play, where there are some; also a suite.
+            verifier_ids: the verifiers that judge, by id, name or handle, where there are some.
             name: what to call it.
             environment_name: another environment than the one the checkpoint was trained on.
             config: the same settings as the keyword arguments, as published.
@@ -94,8 +95,8 @@ class EvaluationClient(Resource[D]):
         _merge(settings, config or {})
         optional: dict[str, object | None] = {
             **settings,
-            "scenario_suite_id": scenario_suite_id or None,
-            "verifier_ids": [*verifier_ids] if verifier_ids else None,
+            "scenario_suite_id": _suite(scenario_suite_id),
+            "verifier_ids": ids_of(verifier_ids, "verifier") if verifier_ids else None,
             "name": name or None,
             "environment_name": None if environment_name == "" else reference(environment_name),
             "environment_version": environment_version,
@@ -116,13 +117,15 @@ class EvaluationClient(Resource[D]):
         return self._handle(read(Evaluation, request, reply))
 
     @call
-    def get(self, evaluation_id: str) -> Flow[EvaluationJobResource[D]]:
+    def get(self, evaluation_id: IdRef) -> Flow[EvaluationJobResource[D]]:
         """Return the handle of the evaluation with this id.
 
         Raises:
             EvaluationNotFound: there is none.
         """
-        return self._handle((yield from routes.get(evaluation_id, self._context)))
+        return self._handle(
+            (yield from routes.get(id_of(evaluation_id, routes.KIND), self._context))
+        )
 
     @call
     def list(
@@ -146,7 +149,7 @@ class EvaluationClient(Resource[D]):
 
     @call
     def get_report(
-        self, evaluation_id: str, environment_name: EnvironmentRef = ""
+        self, evaluation_id: IdRef, environment_name: EnvironmentRef = ""
     ) -> Flow[EvaluationReport]:
         """Return an evaluation's report as far as it has come; partial while it runs.
 
@@ -158,11 +161,12 @@ class EvaluationClient(Resource[D]):
             EvaluationNotFound: there is no such evaluation.
             ConfigurationError: it ran on another environment.
         """
-        found = yield from routes.report(evaluation_id, self._context)
+        text = id_of(evaluation_id, routes.KIND)
         asked = "" if environment_name == "" else reference(environment_name)
+        found = yield from routes.report(text, self._context)
         if asked and not asked.isdecimal() and found.environment_name not in (None, asked):
             raise ConfigurationError(
-                f"evaluation {evaluation_id!r} ran on environment {found.environment_name!r}, "
+                f"evaluation {text!r} ran on environment {found.environment_name!r}, "
                 f"not on {asked!r}",
                 hint="Leave environment_name out to get the report by its id.",
             )
@@ -180,14 +184,15 @@ class EvaluationClient(Resource[D]):
         return read_list(Rollout, request, reply, "rollouts")[0]
 
     @call
-    def get_rollout(self, rollout_id: str, environment_name: EnvironmentRef) -> Flow[Rollout]:
+    def get_rollout(self, rollout_id: IdRef, environment_name: EnvironmentRef) -> Flow[Rollout]:
         """Return a rollout of an environment with its steps.
 
         Raises:
             NotFoundError: there is none with this id on this environment.
         """
-        path = build.path("/api/rollouts/{}/{}", reference(environment_name), rollout_id)
-        request = build.get(path, kind="rollout", ref=rollout_id)
+        text = id_of(rollout_id, "rollout")
+        path = build.path("/api/rollouts/{}/{}", reference(environment_name), text)
+        request = build.get(path, kind="rollout", ref=text)
         reply = yield from ask(request, self._context)
         return read(Rollout, request, reply)
 
@@ -195,9 +200,9 @@ class EvaluationClient(Resource[D]):
     def get_rollout_comparison(
         self,
         environment_name: EnvironmentRef,
-        baseline_id: str,
-        trained_id: str,
-        job_id: str | None = None,
+        baseline_id: IdRef,
+        trained_id: IdRef,
+        job_id: IdRef | None = None,
     ) -> Flow[RolloutComparison]:
         """Return how two rollouts, or two evaluations, of an environment differ.
 
@@ -205,7 +210,11 @@ class EvaluationClient(Resource[D]):
             NotFoundError: one of them is not there.
         """
         path = build.path("/api/rollout-comparison/{}", reference(environment_name))
-        params = {"baseline_id": baseline_id, "trained_id": trained_id, "job_id": job_id}
+        params = {
+            "baseline_id": id_of(baseline_id, "rollout"),
+            "trained_id": id_of(trained_id, "rollout"),
+            "job_id": None if job_id is None else id_of(job_id, "training job"),
+        }
         request = build.get(path, params, kind="rollout")
         reply = yield from ask(request, self._context)
         return read(RolloutComparison, request, reply)
@@ -214,12 +223,12 @@ class EvaluationClient(Resource[D]):
     def compare(
         self,
         agent_checkpoints: Sequence[CheckpointRef] = (),
-        scenario_suite_id: str = "",
-        verifier_ids: Sequence[str] | None = None,
+        scenario_suite_id: IdRef = "",
+        verifier_ids: Sequence[IdRef] | None = None,
         environment_name: EnvironmentRef = "",
-        baseline_id: str | None = None,
-        trained_id: str | None = None,
-        job_id: str | None = None,
+        baseline_id: IdRef | None = None,
+        trained_id: IdRef | None = None,
+        job_id: IdRef | None = None,
     ) -> Flow[RolloutComparison]:
         """Return how two checkpoints, or two rollouts or evaluations that there are, differ.
 
@@ -228,8 +237,8 @@ class EvaluationClient(Resource[D]):
 
         Args:
             agent_checkpoints: two of them, by id or handle: the baseline, then the trained one.
-            scenario_suite_id: the scenarios to play, where there are some.
-            verifier_ids: the verifiers that judge, where there are some.
+            scenario_suite_id: the scenarios to play, where there are some; also a suite.
+            verifier_ids: the verifiers that judge, by id, name or handle, where there are some.
             environment_name: where to; by default what the baseline was trained on.
             baseline_id: a rollout or an evaluation, in place of checkpoints; with `trained_id`.
             trained_id: the other one.
@@ -259,8 +268,10 @@ class EvaluationClient(Resource[D]):
         body: dict[str, object] = {
             "agent_checkpoints": checkpoints,
             "comparison": True,
-            **({"scenario_suite_id": scenario_suite_id} if scenario_suite_id else {}),
-            **({"verifier_ids": [*verifier_ids]} if verifier_ids else {}),
+            **given(
+                scenario_suite_id=_suite(scenario_suite_id),
+                verifier_ids=ids_of(verifier_ids, "verifier") if verifier_ids else None,
+            ),
         }
         if environment_name != "":
             body["environment_name"] = reference(environment_name)
@@ -278,7 +289,7 @@ class EvaluationClient(Resource[D]):
     @call
     def export_audit_report(
         self,
-        evaluation_id: str = "",
+        evaluation_id: IdRef = "",
         format: str = "json",
         include_trajectory_summary: bool = True,
         include_verifier_explanations: bool = True,
@@ -288,7 +299,7 @@ class EvaluationClient(Resource[D]):
 
         Args:
             evaluation_id: which one; empty is the newest hundred.
-            format: `json` or `csv`.
+            format: `json`, `csv` or `pdf`.
             include_trajectory_summary: whether each episode is in it.
             include_verifier_explanations: whether what verifiers said is in it.
             signature: whether the answer has the platform's HMAC-SHA256 of the file.
@@ -302,7 +313,7 @@ class EvaluationClient(Resource[D]):
             "include_trajectory_summary": include_trajectory_summary,
             "include_verifier_explanations": include_verifier_explanations,
             "signature": signature,
-            **({"evaluation_id": evaluation_id} if evaluation_id else {}),
+            **({} if evaluation_id == "" else {"evaluation_id": id_of(evaluation_id, routes.KIND)}),
         }
         key = self._context.new_key()
         request = build.post("/api/rollouts/export", body, key=key, kind="evaluation")
@@ -320,17 +331,23 @@ class EvaluationClient(Resource[D]):
         return target
 
     @call
-    def cancel(self, evaluation_id: str) -> Flow[EvaluationJobResource[D]]:
+    def cancel(self, evaluation_id: IdRef) -> Flow[EvaluationJobResource[D]]:
         """Ask an evaluation to end; return its handle.
 
         Raises:
             EvaluationNotFound: there is no such evaluation.
             ConflictError: it has ended already.
         """
-        return self._handle((yield from routes.cancel(evaluation_id, self._context)))
+        return self._handle(
+            (yield from routes.cancel(id_of(evaluation_id, routes.KIND), self._context))
+        )
 
     def _handle(self, record: Evaluation) -> EvaluationJobResource[D]:
         return EvaluationJobResource(self._driver, record)
+
+
+def _suite(suite: IdRef) -> str | None:
+    return None if suite == "" else id_of(suite, "suite")
 
 
 def _merge(settings: dict[str, object | None], config: Mapping[str, object]) -> None:

@@ -17,6 +17,7 @@ from rleaas._flow.wire import NO_BODY, Flow, Request, Stream
 from rleaas.models import Event, PlatformInfo
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.event_stream import follow
+from rleaas.resources.references import IdRef, id_of
 
 # The JSON of a route that this package knows nothing about has no type that could be named.
 Json = Any
@@ -44,7 +45,7 @@ class Platform(Resource[D]):
         subject: str | None = None,
         kinds: Sequence[str] | None = None,
         environment: EnvironmentRef | None = None,
-        job_id: str | None = None,
+        job_id: IdRef | None = None,
         after: int | None = None,
         timeout: float | None = None,
     ) -> Stream[Event]:
@@ -68,7 +69,7 @@ class Platform(Resource[D]):
             "subject": subject,
             "kind": ",".join(names) if names else None,
             "environment": None if environment is None else reference(environment),
-            "job": job_id,
+            "job": None if job_id is None else id_of(job_id, "job"),
         }
         yield from follow(wanted, after, timeout, self._context)
 

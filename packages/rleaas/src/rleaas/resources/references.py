@@ -21,18 +21,35 @@ class Identified(Protocol):
 
 
 IdRef = str | Identified
-"""A thing by its id, or itself."""
+"""A thing by its id, by its name where it has one, or itself."""
 
 
 def id_of(thing: IdRef, what: str) -> str:
-    """Return the thing's id.
+    """Return the thing's id, or the text that names it.
 
     Raises:
-        ConfigurationError: it is empty.
+        ConfigurationError: it is empty, or names nothing.
     """
-    text = thing if isinstance(thing, str) else thing.id
+    text = thing if isinstance(thing, str) else cast("object", getattr(thing, "id", None))
+    if not isinstance(text, str):
+        raise ConfigurationError(
+            f"{thing!r} does not name one {what}", hint="Pass an id, a name, a record or a handle."
+        )
     build.segment(text, f"{what} id")
     return text
+
+
+def ids_of(things: Sequence[IdRef], what: str) -> list[str]:
+    """Return the ids of several things, in their order.
+
+    Raises:
+        ConfigurationError: one is empty or names nothing, or the whole is one text.
+    """
+    if isinstance(things, str):
+        raise ConfigurationError(
+            f"{things!r} is one text, not a list of {what}s", hint=f"Pass [{things!r}]."
+        )
+    return [id_of(one, what) for one in things]
 
 
 def environment_of(*candidates: EnvironmentRef | None) -> str | None:

@@ -17,9 +17,11 @@ from rleaas.resources import environment_routes, training_routes
 from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.pages import collect
+from rleaas.resources.references import IdRef, id_of, ids_of
 from rleaas.resources.training_handle import TrainingJobResource
 from rleaas.training.config import SUPPORTED_ALGORITHMS, validate_simulation
 
+JOB = "training job"
 DEFAULT_EPISODES = 100
 DEFAULT_MAX_STEPS = 1000
 _EPISODE_KEYS = ("episodes", "num_episodes")
@@ -56,13 +58,13 @@ class TrainingClient(Resource[D]):
     def run(
         self,
         environment_name: EnvironmentRef | None = None,
-        env_id: int | None = None,
-        agent_id: str | None = None,
-        scenario_suite_id: str | None = None,
+        env_id: EnvironmentRef | None = None,
+        agent_id: IdRef | None = None,
+        scenario_suite_id: IdRef | None = None,
         algorithm: str = "PPO",
         config: Mapping[str, object] | None = None,
         name: str | None = None,
-        verifier_ids: Sequence[str] | None = None,
+        verifier_ids: Sequence[IdRef] | None = None,
         resume_from_checkpoint: CheckpointRef | None = None,
         *,
         num_episodes: int | None = None,
@@ -75,13 +77,13 @@ class TrainingClient(Resource[D]):
 
         Args:
             environment_name: the environment, by name, id or handle.
-            env_id: the environment's id, where that is all there is.
-            agent_id: the agent to train, where there is one.
-            scenario_suite_id: the scenarios to train on, where there are some.
+            env_id: the same.
+            agent_id: the agent to train, by id, name or handle, where there is one.
+            scenario_suite_id: the scenarios to train on, where there are some; also a suite.
             algorithm: what trains.
             config: the algorithm's settings; also `episodes` and `max_steps`, as published.
             name: what to call the run.
-            verifier_ids: the verifiers that judge, where there are some.
+            verifier_ids: the verifiers that judge, by id, name or handle, where there are some.
             resume_from_checkpoint: where to go on from.
             num_episodes: how many episodes at most; 100 when nobody says.
             max_steps: the steps of an episode at most; 1000 when nobody says.
@@ -108,10 +110,10 @@ class TrainingClient(Resource[D]):
             "config": rest,
         }
         optional: dict[str, object | None] = {
-            "model": agent_id,
+            "model": None if agent_id is None else id_of(agent_id, "agent"),
             "run_name": name,
-            "scenario_id": scenario_suite_id,
-            "verifier_ids": None if verifier_ids is None else [*verifier_ids],
+            "scenario_id": None if scenario_suite_id is None else id_of(scenario_suite_id, "suite"),
+            "verifier_ids": None if verifier_ids is None else ids_of(verifier_ids, "verifier"),
             "resume_from_checkpoint": None
             if resume_from_checkpoint is None
             else checkpoint_reference(resume_from_checkpoint),
@@ -130,13 +132,13 @@ class TrainingClient(Resource[D]):
         return self._handle(read(TrainingJob, request, reply))
 
     @call
-    def get(self, job_id: str) -> Flow[TrainingJobResource[D]]:
+    def get(self, job_id: IdRef) -> Flow[TrainingJobResource[D]]:
         """Return the handle of the job with this id.
 
         Raises:
             TrainingJobNotFound: there is none.
         """
-        return self._handle((yield from training_routes.get(job_id, self._context)))
+        return self._handle((yield from training_routes.get(id_of(job_id, JOB), self._context)))
 
     @call
     def list(
@@ -159,14 +161,14 @@ class TrainingClient(Resource[D]):
         return [self._handle(record) for record in records]
 
     @call
-    def cancel(self, job_id: str) -> Flow[TrainingJob]:
+    def cancel(self, job_id: IdRef) -> Flow[TrainingJob]:
         """Ask a job to end, and return what the platform says to that.
 
         Raises:
             TrainingJobNotFound: there is no such job.
             ConflictError: it has ended already.
         """
-        return (yield from training_routes.cancel(job_id, self._context))
+        return (yield from training_routes.cancel(id_of(job_id, JOB), self._context))
 
     def _handle(self, record: TrainingJob) -> TrainingJobResource[D]:
         return TrainingJobResource(self._driver, record)
@@ -186,7 +188,7 @@ def known_algorithm(algorithm: object) -> str:
     return name
 
 
-def _environment(environment: EnvironmentRef | None, env_id: int | None) -> str:
+def _environment(environment: EnvironmentRef | None, env_id: EnvironmentRef | None) -> str:
     if environment is not None:
         return reference(environment)
     if env_id is not None:

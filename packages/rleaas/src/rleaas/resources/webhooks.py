@@ -16,6 +16,7 @@ from rleaas._flow.decode import decode, read, read_list
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Request
 from rleaas.models import Delivery, Webhook
+from rleaas.resources.references import IdRef, id_of
 
 KIND = "webhook"
 TOLERATED_AGE = 300.0
@@ -30,7 +31,7 @@ class WebhooksClient(Resource[D]):
         url: str,
         events: Sequence[str] | None = None,
         *,
-        job_id: str | None = None,
+        job_id: IdRef | None = None,
         secret: str | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[Webhook]:
@@ -47,62 +48,68 @@ class WebhooksClient(Resource[D]):
         Raises:
             InvalidRequestError: the URL or an event cannot be used.
         """
+        job = None if job_id is None else id_of(job_id, "job")
         return (
             yield from register(
-                "/api/webhooks", url, events, secret, idempotency_key, self._context, job_id=job_id
+                "/api/webhooks", url, events, secret, idempotency_key, self._context, job_id=job
             )
         )
 
     @call
-    def list(self, job_id: str | None = None) -> Flow[list_[Webhook]]:
+    def list(self, job_id: IdRef | None = None) -> Flow[list_[Webhook]]:
         """Return all webhooks, or those of a job."""
-        request = build.get("/api/webhooks", {"job_id": job_id})
+        job = None if job_id is None else id_of(job_id, "job")
+        request = build.get("/api/webhooks", {"job_id": job})
         reply = yield from ask(request, self._context)
         return read_list(Webhook, request, reply, "webhooks")[0]
 
     @call
-    def get(self, webhook_id: str) -> Flow[Webhook]:
+    def get(self, webhook_id: IdRef) -> Flow[Webhook]:
         """Return a webhook, without its secret.
 
         Raises:
             NotFoundError: there is none.
         """
-        request = build.get(_path("/api/webhooks/{}", webhook_id), kind=KIND, ref=webhook_id)
+        text = id_of(webhook_id, KIND)
+        request = build.get(_path("/api/webhooks/{}", text), kind=KIND, ref=text)
         reply = yield from ask(request, self._context)
         return read(Webhook, request, reply)
 
     @call
-    def delete(self, webhook_id: str) -> Flow[None]:
+    def delete(self, webhook_id: IdRef) -> Flow[None]:
         """Let the platform tell it nothing any more.
 
         Raises:
             NotFoundError: there is none.
         """
-        path = _path("/api/webhooks/{}", webhook_id)
-        request = Request(method="DELETE", path=path, kind=KIND, ref=webhook_id)
+        text = id_of(webhook_id, KIND)
+        path = _path("/api/webhooks/{}", text)
+        request = Request(method="DELETE", path=path, kind=KIND, ref=text)
         decode(request, (yield from ask(request, self._context)))
 
     @call
-    def deliveries(self, webhook_id: str, limit: int = 100) -> Flow[list_[Delivery]]:
+    def deliveries(self, webhook_id: IdRef, limit: int = 100) -> Flow[list_[Delivery]]:
         """Return what was delivered to a webhook and what is to be, newest first.
 
         Raises:
             NotFoundError: there is no such webhook.
         """
-        path = _path("/api/webhooks/{}/deliveries", webhook_id)
-        request = build.get(path, {"limit": limit}, kind=KIND, ref=webhook_id)
+        text = id_of(webhook_id, KIND)
+        path = _path("/api/webhooks/{}/deliveries", text)
+        request = build.get(path, {"limit": limit}, kind=KIND, ref=text)
         reply = yield from ask(request, self._context)
         return read_list(Delivery, request, reply, "deliveries")[0]
 
     @call
-    def test(self, webhook_id: str) -> Flow[Delivery]:
+    def test(self, webhook_id: IdRef) -> Flow[Delivery]:
         """Let the platform send a test event now, and return what came of it.
 
         Raises:
             NotFoundError: there is no such webhook.
         """
-        path = _path("/api/webhooks/{}/test", webhook_id)
-        request = build.post(path, key=self._context.new_key(), kind=KIND, ref=webhook_id)
+        text = id_of(webhook_id, KIND)
+        path = _path("/api/webhooks/{}/test", text)
+        request = build.post(path, key=self._context.new_key(), kind=KIND, ref=text)
         reply = yield from ask(request, self._context)
         return read(Delivery, request, reply)
 

@@ -16,6 +16,15 @@ from rleaas.server.store.tables import AgentRecordRow, AgentRow, AgentVersionRow
 DRY_RUN: Final = "dry_run"
 DEPLOYMENT: Final = "deployment"
 EXPORT: Final = "export"
+_FIELDS: Final = (
+    "name",
+    "base_model",
+    "model_ref",
+    "framework",
+    "trainable",
+    "compatible_categories",
+    "tool_permissions",
+)
 _PREFIX: Final = {DRY_RUN: "dry", DEPLOYMENT: "bind", EXPORT: "artifact"}
 
 
@@ -33,16 +42,14 @@ class AgentChange:
     details: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-def find(session: Session, agent_id: str) -> AgentRow:
-    """The agent with this id.
+def find(session: Session, reference: str) -> AgentRow:
+    """The agent with this id, else the one with this name.
 
     Raises:
         AgentNotFound: there is none.
+        ConflictError: several have the name.
     """
-    row = catalogue.by_id(session, AgentRow, agent_id)
-    if row is None:
-        raise AgentNotFound(agent_id)
-    return row
+    return catalogue.find(session, AgentRow, reference, AgentNotFound)
 
 
 def upsert(session: Session, agent_id: str | None, change: AgentChange) -> tuple[AgentRow, bool]:
@@ -87,15 +94,7 @@ def upsert(session: Session, agent_id: str | None, change: AgentChange) -> tuple
 def configure(session: Session, row: AgentRow, change: AgentChange) -> AgentRow:
     """Change what is said; an agent that differs has a new version."""
     before = config_of(row)
-    row.name = row.name if change.name is None else change.name
-    row.base_model = row.base_model if change.base_model is None else change.base_model
-    row.model_ref = row.model_ref if change.model_ref is None else change.model_ref
-    row.framework = row.framework if change.framework is None else change.framework
-    row.trainable = row.trainable if change.trainable is None else change.trainable
-    if change.compatible_categories is not None:
-        row.compatible_categories = change.compatible_categories
-    if change.tool_permissions is not None:
-        row.tool_permissions = change.tool_permissions
+    catalogue.take(row, change, _FIELDS)
     row.details = merged(row.details, change.details)
     _advance(session, row, before, "configured")
     return row

@@ -1,8 +1,9 @@
 """What tools, verifiers, scenarios, suites and agents have in common as rows."""
 
-from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
 
+from rlcore import ConflictError, RLEaaSError
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
@@ -16,6 +17,8 @@ from rleaas.server.store.tables import (
     VerifierRow,
 )
 
+_NAMED: Final = 5
+
 Row = TypeVar("Row", ToolRow, VerifierRow, ScenarioRow, SuiteRow, AgentRow)
 
 
@@ -24,6 +27,38 @@ def by_id(session: Session, kind: type[Row], row_id: str) -> Row | None:
     if "\0" in row_id:  # a text that PostgreSQL cannot even be asked for
         return None
     return session.scalar(select(kind).where(kind.id == row_id))
+
+
+def find(
+    session: Session, kind: type[Row], reference: str, missing: Callable[[str], RLEaaSError]
+) -> Row:
+    """The row with this id, else the one with this name.
+
+    Raises:
+        RLEaaSError: what `missing` makes, where there is none.
+        ConflictError: several have the name.
+    """
+    row = by_id(session, kind, reference)
+    if row is not None:
+        return row
+    named = _named(session, kind, reference)
+    if not named:
+        raise missing(reference)
+    if len(named) > 1:
+        raise ConflictError(
+            f"several are called {reference!r}",
+            code="ambiguous_name",
+            hint=f"Use an id: {', '.join(one.id for one in named)}",
+        )
+    return named[0]
+
+
+def take(row: object, change: object, names: Iterable[str]) -> None:
+    """Set the fields of the row that the change says; what is None in it stays."""
+    for name in names:
+        value = getattr(change, name)
+        if value is not None:
+            setattr(row, name, value)
 
 
 def page(
@@ -43,6 +78,13 @@ def page(
     rows = session.scalars(query.limit(limit + 1) if limit else query).all()
     shown = rows[:limit] if limit else rows
     return shown, str(shown[-1].row_id) if len(rows) > len(shown) else None
+
+
+def _named(session: Session, kind: type[Row], name: str) -> Sequence[Row]:
+    if "\0" in name:
+        return []
+    query = select(kind).where(kind.name == name).order_by(kind.row_id)
+    return session.scalars(query.limit(_NAMED)).all()
 
 
 def environment_id(session: Session, reference: str | None) -> int | None:

@@ -178,8 +178,8 @@ def of_environment(session: Session, environment_id: int) -> Sequence[JobRow]:
     ).all()
 
 
-def made_before(session: Session, kind: str, asked: IdempotencyKey | None) -> JobRow | None:
-    """The job that the same idempotency key made before, if there is one.
+def asked_before(session: Session, asked: IdempotencyKey | None) -> IdempotencyRow | None:
+    """What came of the request with the same idempotency key; None where it is a new one.
 
     Ask first of all: what the request names may be gone or broken by now, and it was granted then.
 
@@ -193,15 +193,23 @@ def made_before(session: Session, kind: str, asked: IdempotencyKey | None) -> Jo
             IdempotencyRow.scope == asked.scope, IdempotencyRow.key == asked.key
         )
     )
-    if row is None:
-        return None
-    if row.body_digest != asked.body_digest:
+    if row is not None and row.body_digest != asked.body_digest:
         raise ConflictError(
             f"the idempotency key {asked.key!r} was used for a different request",
             code="idempotency_conflict",
             hint="Use a new key for a new request",
         )
-    return find(session, kind, row.resource_id)
+    return row
+
+
+def made_before(session: Session, kind: str, asked: IdempotencyKey | None) -> JobRow | None:
+    """The job that the same idempotency key made before, if there is one.
+
+    Raises:
+        ConflictError: the key was used for a different request.
+    """
+    row = asked_before(session, asked)
+    return None if row is None else find(session, kind, row.resource_id)
 
 
 def request_cancel(session: Session, row: JobRow) -> None:

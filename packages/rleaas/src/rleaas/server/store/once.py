@@ -7,11 +7,10 @@ requests with one key the second finds what the first was answered with.
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from rlcore import ConflictError
-from sqlalchemy import delete, select
+from sqlalchemy import delete
 from sqlalchemy.orm import Session
 
-from rleaas.server.store.jobs import IdempotencyKey
+from rleaas.server.store.jobs import IdempotencyKey, asked_before
 from rleaas.server.store.tables import IdempotencyRow, JsonObject
 
 # Longer than anybody repeats a request for; keys of jobs stay as long as their job.
@@ -26,22 +25,8 @@ def earlier(session: Session, asked: IdempotencyKey | None) -> JsonObject | None
     Raises:
         ConflictError: the key was used for a different request.
     """
-    if asked is None:
-        return None
-    row = session.scalar(
-        select(IdempotencyRow).where(
-            IdempotencyRow.scope == asked.scope, IdempotencyRow.key == asked.key
-        )
-    )
-    if row is None:
-        return None
-    if row.body_digest != asked.body_digest:
-        raise ConflictError(
-            f"the idempotency key {asked.key!r} was used for a different request",
-            code="idempotency_conflict",
-            hint="Use a new key for a new request",
-        )
-    return row.reply
+    row = asked_before(session, asked)
+    return None if row is None else row.reply
 
 
 def keep(

@@ -30,16 +30,14 @@ class ScenarioChange:
     details: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-def find(session: Session, scenario_id: str) -> ScenarioRow:
-    """The scenario with this id.
+def find(session: Session, reference: str) -> ScenarioRow:
+    """The scenario with this id, else the one with this name.
 
     Raises:
         ScenarioNotFound: there is none.
+        ConflictError: several have the name.
     """
-    row = catalogue.by_id(session, ScenarioRow, scenario_id)
-    if row is None:
-        raise ScenarioNotFound(scenario_id)
-    return row
+    return catalogue.find(session, ScenarioRow, reference, ScenarioNotFound)
 
 
 def upsert(session: Session, change: ScenarioChange) -> tuple[ScenarioRow, bool]:
@@ -85,12 +83,7 @@ def apply(session: Session, row: ScenarioRow, change: ScenarioChange) -> Scenari
     before = _content(row)
     if change.environment is not None:
         row.environment_id = catalogue.environment_id(session, change.environment)
-    row.name = row.name if change.name is None else change.name
-    row.tier = row.tier if change.tier is None else change.tier
-    row.task_prompt = row.task_prompt if change.task_prompt is None else change.task_prompt
-    row.max_steps = row.max_steps if change.max_steps is None else change.max_steps
-    row.tags = row.tags if change.tags is None else change.tags
-    row.source = row.source if change.source is None else change.source
+    catalogue.take(row, change, ("name", "tier", "task_prompt", "max_steps", "tags", "source"))
     row.details = merged(row.details, change.details)
     if _content(row) != before:
         row.version += 1

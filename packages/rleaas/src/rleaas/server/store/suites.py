@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rlcore import InvalidRequestError, ScenarioNotFound, SuiteNotFound
+from rlcore import InvalidRequestError, SuiteNotFound
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from rleaas.server.rules.catalogue import merged, new_id
-from rleaas.server.store import catalogue
+from rleaas.server.store import catalogue, scenarios
 from rleaas.server.store.tables import ScenarioRow, SuiteRow
 
 TRAINING = "training"
@@ -28,16 +28,14 @@ class SuiteChange:
     details: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-def find(session: Session, suite_id: str) -> SuiteRow:
-    """The suite with this id.
+def find(session: Session, reference: str) -> SuiteRow:
+    """The suite with this id, else the one with this name.
 
     Raises:
         SuiteNotFound: there is none.
+        ConflictError: several have the name.
     """
-    row = catalogue.by_id(session, SuiteRow, suite_id)
-    if row is None:
-        raise SuiteNotFound(suite_id)
-    return row
+    return catalogue.find(session, SuiteRow, reference, SuiteNotFound)
 
 
 def upsert(session: Session, change: SuiteChange) -> tuple[SuiteRow, bool]:
@@ -59,14 +57,14 @@ def upsert(session: Session, change: SuiteChange) -> tuple[SuiteRow, bool]:
             code="suite_without_name",
             hint="Give it a name, or the id of one that exists",
         )
-    _require_scenarios(session, change.scenario_ids or [])
+    listed = _scenarios(session, change.scenario_ids or [])
     now = datetime.now(UTC)
     row = SuiteRow(
         id=change.id or new_id("suite"),
         environment_id=catalogue.environment_id(session, change.environment),
         name=change.name,
         purpose=change.purpose or TRAINING,
-        scenario_ids=change.scenario_ids or [],
+        scenario_ids=listed,
         details=merged({}, change.details),
         version=1,
         created_at=now,
@@ -81,12 +79,10 @@ def apply(session: Session, row: SuiteRow, change: SuiteChange) -> SuiteRow:
     """Change what is said; a suite that differs has the next version."""
     before = _content(row)
     if change.scenario_ids is not None:
-        _require_scenarios(session, change.scenario_ids)
-        row.scenario_ids = change.scenario_ids
+        row.scenario_ids = _scenarios(session, change.scenario_ids)
     if change.environment is not None:
         row.environment_id = catalogue.environment_id(session, change.environment)
-    row.name = row.name if change.name is None else change.name
-    row.purpose = row.purpose if change.purpose is None else change.purpose
+    catalogue.take(row, change, ("name", "purpose"))
     row.details = merged(row.details, change.details)
     if _content(row) != before:
         row.version += 1
@@ -121,14 +117,13 @@ def without(session: Session, scenario_id: str) -> list[str]:
     return changed
 
 
-def _require_scenarios(session: Session, ids: Sequence[str]) -> None:
+def _scenarios(session: Session, references: Sequence[str]) -> list[str]:
+    known = set(session.scalars(select(ScenarioRow.id).where(ScenarioRow.id.in_(references))))
+    ids = [one if one in known else scenarios.find(session, one).id for one in references]
     repeated = [one for one, times in Counter(ids).items() if times > 1]
     if repeated:
         raise InvalidRequestError(f"scenario {repeated[0]!r} is listed twice", hint="List it once")
-    known = set(session.scalars(select(ScenarioRow.id).where(ScenarioRow.id.in_(ids))))
-    missing = next((one for one in ids if one not in known), None)
-    if missing is not None:
-        raise ScenarioNotFound(missing)
+    return ids
 
 
 def _content(row: SuiteRow) -> tuple[object, ...]:

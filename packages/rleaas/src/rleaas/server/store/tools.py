@@ -90,11 +90,7 @@ def apply(session: Session, row: ToolRow, change: ToolChange) -> ToolRow:
     """Change what is said, and nothing else."""
     if change.environment is not None:
         row.environment_id = catalogue.environment_id(session, change.environment)
-    row.name = row.name if change.name is None else change.name
-    row.type = row.type if change.type is None else change.type
-    row.category = row.category if change.category is None else change.category
-    row.description = row.description if change.description is None else change.description
-    row.parameters = row.parameters if change.parameters is None else change.parameters
+    catalogue.take(row, change, ("name", "type", "category", "description", "parameters"))
     row.details = merged(row.details, change.details)
     row.updated_at = datetime.now(UTC)
     session.flush()

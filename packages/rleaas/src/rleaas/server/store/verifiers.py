@@ -36,16 +36,14 @@ class VerifierChange:
     details: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
-def find(session: Session, verifier_id: str) -> VerifierRow:
-    """The verifier with this id.
+def find(session: Session, reference: str) -> VerifierRow:
+    """The verifier with this id, else the one with this name.
 
     Raises:
         VerifierNotFound: there is none.
+        ConflictError: several have the name.
     """
-    row = catalogue.by_id(session, VerifierRow, verifier_id)
-    if row is None:
-        raise VerifierNotFound(verifier_id)
-    return row
+    return catalogue.find(session, VerifierRow, reference, VerifierNotFound)
 
 
 def create(session: Session, verifier_id: str | None, change: VerifierChange) -> VerifierRow:
@@ -88,12 +86,7 @@ def apply(session: Session, row: VerifierRow, change: VerifierChange) -> Verifie
     before = (row.type, row.logic, row.failure_policy)
     if change.environment is not None:
         row.environment_id = catalogue.environment_id(session, change.environment)
-    row.name = row.name if change.name is None else change.name
-    row.type = row.type if change.type is None else change.type
-    row.system = row.system if change.system is None else change.system
-    row.status = row.status if change.status is None else change.status
-    row.description = row.description if change.description is None else change.description
-    row.logic = row.logic if change.logic is None else change.logic
+    catalogue.take(row, change, ("name", "type", "system", "status", "description", "logic"))
     row.failure_policy = {**row.failure_policy, **(change.failure_policy or {})}
     row.details = merged(row.details, change.details)
     row.updated_at = datetime.now(UTC)

@@ -1,0 +1,263 @@
+"""Everywhere a thing is asked for, its name, its id, its record or its handle will do."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import rleaas.resources
+from rlcore import ConfigurationError
+from rleaas._binding import Resource, call, stream
+from rleaas._flow.wire import Listen, Request, Save
+from rleaas.models import (
+    Agent,
+    Checkpoint,
+    Environment,
+    Evaluation,
+    Scenario,
+    ScenarioSuite,
+    Tool,
+    TrainingJob,
+    Verifier,
+)
+from rleaas.models.shape import Shape
+from rleaas.resources.agent_handle import AgentResource
+from rleaas.resources.checkpoints import CheckpointResource
+from rleaas.resources.environment_handle import EnvironmentResource
+from rleaas.resources.evaluation_handle import EvaluationJobResource
+from rleaas.resources.evaluations import EvaluationClient
+from rleaas.resources.training_handle import TrainingJobResource
+from rleaas.resources.verifier_handle import VerifierResource
+from rleaas.testing import Offline
+
+DRIVER = Offline()
+ENVIRONMENT = Environment(id=7, name="A b/é", status="ready")
+HOSTILE = "a/../b?c#d %e"
+RECORDS: dict[str, Shape] = {
+    "environment": ENVIRONMENT,
+    "verifier": Verifier(id=HOSTILE, name="v", type="rule_based"),
+    "suite": ScenarioSuite(id=HOSTILE, name="s"),
+    "scenario": Scenario(id=HOSTILE, name="s"),
+    "agent": Agent(id=HOSTILE, name="a"),
+    "checkpoint": Checkpoint(id=HOSTILE),
+    "tool": Tool(id=HOSTILE, name="t"),
+    "job": TrainingJob(job_id=HOSTILE, status="running"),
+    "evaluation": Evaluation(id=HOSTILE, status="running"),
+}
+HANDLES: dict[str, Resource[Offline]] = {
+    "environment": EnvironmentResource(DRIVER, ENVIRONMENT),
+    "verifier": VerifierResource(DRIVER, Verifier(id=HOSTILE, name="v", type="rule_based")),
+    "agent": AgentResource(DRIVER, Agent(id=HOSTILE, name="a")),
+    "checkpoint": CheckpointResource(DRIVER, Checkpoint(id=HOSTILE)),
+    "job": TrainingJobResource(DRIVER, TrainingJob(job_id=HOSTILE, status="running")),
+    "evaluation": EvaluationJobResource(DRIVER, Evaluation(id=HOSTILE, status="running")),
+}
+# Parameters that name something by another word, and those that only look as if they did.
+KINDS = {
+    "identifier": "environment",
+    "env_id": "environment",
+    "env_name": "environment",
+    "environment_name": "environment",
+    "environment_id": "environment",
+    "environment": "environment",
+    "source_env_name": "environment",
+    "scenario_suite_id": "suite",
+    "suite_id": "suite",
+    "scenario_id": "scenario",
+    "scenario_ids": "scenario",
+    "library_id": "scenario",
+    "verifier_id": "verifier",
+    "verifier_ids": "verifier",
+    "verifiers": "verifier",
+    "success_criteria_ref": "verifier",
+    "agent_id": "agent",
+    "agent_checkpoint_id": "checkpoint",
+    "agent_checkpoints": "checkpoint",
+    "checkpoint_id": "checkpoint",
+    "resume_from_checkpoint": "checkpoint",
+    "tool_id": "tool",
+    "tool_names": "tool",
+    "job_id": "job",
+    "evaluation_id": "evaluation",
+}
+# What is to be added has no handle yet; its id is the caller's own.
+NEW = {
+    ("AgentsClient", "register", "agent_id"),
+    ("ScenarioClient", "create", "scenario_id"),
+    ("ScenarioSuiteClient", "create", "suite_id"),
+    ("VerifierClient", "create", "verifier_id"),
+}
+# What a call needs besides, although it has a default.
+ALSO: dict[tuple[str, str], dict[str, object]] = {
+    ("EvaluationClient", "compare"): {"agent_checkpoints": ["a", "b"], "environment_name": "e"},
+    ("TrainingClient", "run"): {"environment_name": None, "env_id": "e"},
+    ("EnvironmentsClient", "delete"): {"confirm": True},
+}
+FILLERS: dict[str, object] = {
+    "name": "n",
+    "verifier_type": "rule_based",
+    "purpose": "training",
+    "version": "v1",
+    "url": "https://example.com",
+    "provider": "",
+    "format": None,
+}
+
+
+def resources() -> Iterator[type[Resource[Any]]]:
+    for module in pkgutil.iter_modules(rleaas.resources.__path__):
+        found = importlib.import_module(f"rleaas.resources.{module.name}")
+        for one in vars(found).values():
+            if (
+                inspect.isclass(one)
+                and issubclass(one, Resource)
+                and one.__module__ == found.__name__
+            ):
+                yield one
+
+
+def asking() -> Iterator[tuple[str, str, str, Callable[..., Any], type[Resource[Any]]]]:
+    for owner in resources():
+        for name, made in vars(owner).items():
+            if isinstance(made, call | stream):
+                for asked in inspect.signature(made.flow).parameters:
+                    if asked in KINDS and (owner.__name__, name, asked) not in NEW:
+                        yield owner.__name__, name, asked, made.flow, owner
+
+
+ASKING = list(asking())
+
+
+def test_parameters_that_name_something_are_known_here() -> None:
+    """A new parameter that names something has to be listed, so that it is tested."""
+    words = ("env", "verifier", "suite", "agent", "checkpoint", "scenario", "tool", "job_id")
+    kinds = (
+        "version",
+        "config",
+        "url",
+        "trajectory",
+        "explanations",
+        "clone",
+        "type",
+        "permission",
+    )
+    unknown: set[str] = set()
+    for owner in resources():
+        for made in vars(owner).values():
+            if isinstance(made, call | stream):
+                unknown |= {
+                    name
+                    for name in set(inspect.signature(made.flow).parameters) - set(KINDS)
+                    if any(word in name for word in words)
+                    and not any(kind in name for kind in kinds)
+                }
+
+    # Words and fields: a name of an agent's tool, descriptions of tools and scenarios.
+    assert unknown == {"available_tools", "tool", "tools", "scenarios"}
+
+
+def holder(owner: type[Resource[Any]]) -> Any:
+    if issubclass(owner, EnvironmentResource) or issubclass(EnvironmentResource, owner):
+        return HANDLES["environment"]
+    for handle in HANDLES.values():
+        if isinstance(handle, owner):
+            return handle
+    return owner(DRIVER)
+
+
+def first_request(flow: Callable[..., Any], owner: type[Resource[Any]], **given: object) -> Request:
+    arguments: dict[str, object] = {}
+    positional: list[object] = []
+    for parameter in list(inspect.signature(flow).parameters.values())[1:]:
+        if parameter.name in given:
+            value = given[parameter.name]
+        elif (
+            parameter.default is not inspect.Parameter.empty
+            or parameter.kind is inspect.Parameter.VAR_KEYWORD
+        ):
+            continue
+        else:
+            value = _filler(parameter.name)
+        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
+            positional.append(value)
+        else:
+            arguments[parameter.name] = value
+    for name, value in ALSO.get((owner.__name__, flow.__name__), {}).items():
+        arguments.setdefault(name, value)
+    step = next(flow(holder(owner), *positional, **arguments))
+    if isinstance(step, Listen | Save):
+        return step.request
+    assert isinstance(step, Request), step
+    return step
+
+
+def _filler(name: str) -> object:
+    kind = KINDS.get(name)
+    if kind is not None:
+        one: object = ENVIRONMENT if kind == "environment" else RECORDS[kind]
+        return [one, one] if name == "agent_checkpoints" else [one] if name.endswith("s") else one
+    return FILLERS.get(name, "x")
+
+
+def _with(name: str, value: object) -> dict[str, object]:
+    if name == "agent_checkpoints":
+        return {name: [value, value]}
+    given: dict[str, object] = {name: [value] if name.endswith("s") else value}
+    if name == "job_id":
+        given |= {"baseline_id": "b", "trained_id": "t"}
+    return given
+
+
+@pytest.mark.parametrize(
+    ("owner", "method", "name", "flow", "kind"),
+    ASKING,
+    ids=[f"{owner}.{method}-{name}" for owner, method, name, _, _ in ASKING],
+)
+def test_a_name_a_record_and_a_handle_ask_for_the_same(
+    owner: str, method: str, name: str, flow: Callable[..., Any], kind: type[Resource[Any]]
+) -> None:
+    what = KINDS[name]
+    text = ENVIRONMENT.name if what == "environment" else HOSTILE
+    things: list[object] = [text, RECORDS[what]]
+    if what in HANDLES:
+        things.append(HANDLES[what])
+
+    asked = [first_request(flow, kind, **_with(name, thing)) for thing in things]
+
+    def same(request: Request) -> tuple[object, ...]:
+        return (request.method, request.path, request.params, str(request.json))
+
+    assert {same(one) for one in asked} == {same(asked[0])}, (owner, method)
+
+
+@pytest.mark.parametrize(
+    "thing", [3.5, b"x", object(), {"id": "x"}, True], ids=lambda one: type(one).__name__
+)
+def test_what_names_nothing_is_refused_before_anything_is_sent(thing: object) -> None:
+    taken: list[str] = []
+    for owner, method, name, flow, kind in ASKING:
+        try:
+            first_request(flow, kind, **_with(name, thing))
+        except ConfigurationError:
+            continue
+        taken.append(f"{owner}.{method}({name}=)")
+
+    assert taken == []
+
+
+@pytest.mark.parametrize("method", ["run", "compare"])
+def test_one_text_is_not_a_list_of_texts(method: str) -> None:
+    flow: Callable[..., Any] = vars(EvaluationClient)[method].flow
+
+    with pytest.raises(ConfigurationError, match="one text, not a list"):
+        first_request(
+            flow,
+            EvaluationClient,
+            agent_checkpoint_id="c",
+            agent_checkpoints=["a", "b"],
+            verifier_ids="verif_1",
+        )
