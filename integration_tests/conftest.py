@@ -288,7 +288,27 @@ def cell(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what the interop tests found out as a table, one cell for each test."""
+    """Print what the interop tests found out as tables."""
+    _of_rlmesh(terminalreporter)
+    for reports in list(terminalreporter.stats.values()):
+        for report in reports:
+            for name, rows in getattr(report, "user_properties", ()):
+                if name == "rleaas interop":
+                    _of_rleaas(terminalreporter, rows)
+
+
+def _of_rleaas(terminalreporter: pytest.TerminalReporter, rows: list[list[str]]) -> None:
+    told = ["| callable | effect | verdict |", "|---|---|---|"]
+    told += [f"| {' | '.join(cell.replace('|', '/') for cell in row)} |" for row in rows]
+    terminalreporter.section("interop with the published rleaas 1.1.0")
+    terminalreporter.write_line("\n".join(told))
+    path = os.environ.get("RLEAAS_INTEROP_TABLE")
+    if path:
+        Path(path).write_text("\n".join(told) + "\n", encoding="utf-8")
+
+
+def _of_rlmesh(terminalreporter: pytest.TerminalReporter) -> None:
+    """One cell for each test."""
     table: dict[str, dict[str, str]] = {}
     for reports in list(terminalreporter.stats.values()):
         for report in reports:

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 PUBLISHED = ("rlmesh==0.1.0", "gymnasium>=1.1", "numpy>=2")
+PUBLISHED_RLEAAS = ("rleaas==1.1.0",)
 PEER = Path(__file__).with_name("interop_peer.py")
 ANSWER_SECONDS = 240.0 if os.environ.get("RLMESH_INTEROP_LONG") else 60.0
 END_SECONDS = 20.0
@@ -21,28 +22,36 @@ END_SECONDS = 20.0
 
 def published_python() -> Path:
     """The interpreter of a virtual environment with the published package, made once a machine."""
-    home = (
-        Path(tempfile.gettempdir())
-        / f"rlmesh-interop-{os.getuid()}-0.1.0-py{sys.version_info[1]}.{sys.version_info[2]}"
-    )
+    return _made("rlmesh", "0.1.0", PUBLISHED)
+
+
+def published_rleaas() -> Path:
+    """The same with the published control plane's client, in an environment of its own."""
+    return _made("rleaas", "1.1.0", PUBLISHED_RLEAAS)
+
+
+def _made(package: str, version: str, wanted: tuple[str, ...]) -> Path:
+    python_version = f"py{sys.version_info[1]}.{sys.version_info[2]}"
+    name = f"{package}-interop-{os.getuid()}-{version}-{python_version}"
+    home = Path(tempfile.gettempdir()) / name
     python = home / "bin" / "python"
     with home.with_suffix(".lock").open("w") as lock:  # tests run in several processes
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (home / "complete").exists():
             shutil.rmtree(home, ignore_errors=True)
-            _install(home, python)
+            _install(home, python, wanted)
             (home / "complete").touch()
     return python
 
 
-def _install(home: Path, python: Path) -> None:
+def _install(home: Path, python: Path, wanted: tuple[str, ...]) -> None:
     uv = shutil.which("uv")
     if uv is not None:
         subprocess.run([uv, "venv", "-q", "--python", sys.executable, home], check=True)
-        subprocess.run([uv, "pip", "install", "-q", "--python", python, *PUBLISHED], check=True)
+        subprocess.run([uv, "pip", "install", "-q", "--python", python, *wanted], check=True)
     else:
         subprocess.run([sys.executable, "-m", "venv", home], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *PUBLISHED], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *wanted], check=True)
 
 
 class Hub:
