@@ -9,11 +9,23 @@ the driver does it. `@stream` is the same for iteration.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    cast,
+    overload,
+)
 
 from rleaas._flow.context import Context
 from rleaas._flow.wire import Flow, Stream
+from rleaas.models.html import Listing
 
 if TYPE_CHECKING:
     # Drivers import the HTTP library; the binding only names them.
@@ -56,11 +68,24 @@ class Resource(Generic[D]):
         return self._driver.context
 
 
+def _listing(flow: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[..., Flow[T]]:
+    """Make the lists that a flow returns ones that notebooks show."""
+
+    @functools.wraps(flow)
+    def listing(holder: Any, /, *args: P.args, **kwargs: P.kwargs) -> Flow[T]:
+        result = yield from flow(holder, *args, **kwargs)
+        if type(result) is list:
+            return cast("T", Listing(cast("list[object]", result)))
+        return result
+
+    return listing
+
+
 class call(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property`
     """A method that is a flow: `flow` is the function itself, for tests and other flows."""
 
     def __init__(self, flow: Callable[Concatenate[Any, P], Flow[T]]) -> None:
-        self.flow = flow
+        self.flow = _listing(flow)
         self.__doc__ = flow.__doc__
 
     @overload

@@ -11,6 +11,8 @@ from typing import Annotated, ClassVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, model_validator
 
+from rleaas.models import html
+
 
 def _in_utc_if_naive(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
@@ -82,6 +84,14 @@ class Shape(BaseModel):
     def items(self) -> Iterator[tuple[str, object]]:
         """Yield names and values of the fields that the server sent."""
         return ((name, self[name]) for name in self.keys())
+
+    def _repr_html_(self) -> str:
+        return html.record(type(self).__name__, self._told())
+
+    def _told(self) -> dict[str, object]:
+        """What may be shown: the server's fields without those that a `repr` leaves out."""
+        hidden = {name for name, field in type(self).model_fields.items() if not field.repr}
+        return {name: value for name, value in self.items() if name not in hidden}
 
     def to_dict(self) -> dict[str, object]:
         """Return the record as JSON-ready values."""

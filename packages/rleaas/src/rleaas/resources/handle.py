@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from rleaas._binding import D, Resource
-from rleaas.models import Shape
+from rleaas.models import Shape, html
 
 S = TypeVar("S", bound=Shape)
 
@@ -34,6 +34,12 @@ class Handle(Resource[D], Generic[D, S]):
     def get(self, name: str, default: object = None) -> object:
         """Return a field of the record as the platform sent it, else `default`."""
         return self._record.get(name, default)
+
+    def _repr_html_(self) -> str:
+        return html.record(type(self).__name__, self._told())
+
+    def _told(self) -> dict[str, object]:
+        return self._record._told()  # pyright: ignore[reportPrivateUsage]  # ours
 
     def keys(self) -> Iterator[str]:
         """Yield the names of the record's fields."""
