@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, get_type_hints
@@ -71,6 +72,8 @@ class Asked:
                 print_json_line(record_of(item))
             else:
                 say(told(item))
+                # Whoever reads it over a pipe follows as well.
+                sys.stdout.flush()
 
 
 def facts_of(found: object, columns: Sequence[Column]) -> dict[str, object]:

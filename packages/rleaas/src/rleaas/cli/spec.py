@@ -106,6 +106,9 @@ def read_value(file: str) -> object:
         return json_value(shown(file), text)
     try:
         return cast("object", json.loads(text, parse_constant=_no_constant))
+    except _NoNumberError as error:
+        # YAML would take it as a word.
+        raise ConfigurationError(f"{shown(file)} is not JSON: {error}") from error
     except (ValueError, RecursionError):
         return _yaml(shown(file), text)
 
@@ -269,8 +272,12 @@ def _yaml(what: str, text: str) -> object:
         ) from error
 
 
+class _NoNumberError(ValueError):
+    """JSON as Python writes it, with what no other reader takes."""
+
+
 def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is no JSON number")
+    raise _NoNumberError(f"{name} is no JSON number")
 
 
 def require_changes(changes: Mapping[str, object]) -> None:
