@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from rlcore import Error, Secret
 from rleaas.server.envhost.process import DidNotStart
 from rleaas.server.jobs.scheduler import Patience
 from rleaas.server.local import LocalServer
-from rleaas.server.settings import ServerSettings
+from rleaas.server.settings import DATABASE_FILE, ServerSettings
 from rleaas.server.state import ServerState
 from rleaas.server.store import audit
 
@@ -27,8 +26,6 @@ CONTRACT: dict[str, object] = {
     "observation_space": {"kind": "box", "high": ["inf", 1.5]},
 }
 
-# Which engine servers use where a test does not say: `postgresql` plays all tests on it.
-ENGINE = "RLEAAS_TEST_ENGINE"
 # What the engines could do differently: transactions, order, JSON, locks.
 ON_BOTH = frozenset(
     {
@@ -144,6 +141,7 @@ class Running:
 
 Start = Callable[..., Running]
 MakeDatabase = Callable[[], str]
+CopyDatabase = Callable[[Path], None]
 
 # A worker in one file: it talks to the server like the real ones, with the standard library only.
 WORKER = """
@@ -217,17 +215,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def engine(request: pytest.FixtureRequest) -> str | None:
-    """Where servers of the test keep their rows: None is a file in the data directory."""
-    asked = str(getattr(request, "param", os.environ.get(ENGINE, "sqlite")))
-    if asked == "sqlite":
-        return None
-    make: MakeDatabase = request.getfixturevalue("postgresql")
-    return make()
-
-
-@pytest.fixture
-def start(mesh: FakeMesh, tmp_path: Path, engine: str | None) -> Iterator[Start]:
+def start(
+    mesh: FakeMesh, tmp_path: Path, engine: str | None, copy_migrated_sqlite: CopyDatabase
+) -> Iterator[Start]:
     """Start servers on one data directory; workers follow a plan of reports."""
     running: list[Running] = []
 
@@ -252,8 +242,11 @@ def start(mesh: FakeMesh, tmp_path: Path, engine: str | None) -> Iterator[Start]
                 patience=patience,
             )
 
+        place = data or tmp_path / "data"
+        if (database_url or engine) is None and not (place / DATABASE_FILE).exists():
+            copy_migrated_sqlite(place / DATABASE_FILE)
         server = LocalServer(
-            data or tmp_path / "data",
+            place,
             api_key=api_key,
             database_url=database_url or engine,
             max_workers=max_workers,

@@ -1,6 +1,4 @@
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from rlcore import NotFoundError
@@ -16,13 +14,10 @@ FAR_FUTURE = datetime.now(UTC) + timedelta(days=365)
 
 
 @pytest.fixture
-def database(database_place: Path | str) -> Iterator[Database]:
-    database = Database(database_place)
-    database.migrate()
+def database(database: Database) -> Database:
     with database.write() as session:
         session.add(OrganisationRow(id=2, name="other", limits={}, created_at=datetime.now(UTC)))
-    yield database
-    database.close()
+    return database
 
 
 def tell(database: Database, count: int, who: ServerItself = US) -> None:

@@ -206,10 +206,10 @@ def test_an_unexpected_failure_is_a_problem_with_an_id_and_the_server_goes_on(
     job_id = platform.train()
     platform.finished("training", job_id)
     with platform.server.state.database.write() as session:
-        session.connection().exec_driver_sql("UPDATE jobs SET results = 'not json'")
+        session.connection().exec_driver_sql("UPDATE jobs SET request = '5'")
 
     reply = platform.http.get(f"/training/{job_id}")
 
     assert code(reply) == (500, "server_failure")
-    assert "JSONDecodeError" in caplog.text
+    assert "AttributeError" in caplog.text
     assert platform.http.get("/api/health").status_code == 200

@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -170,14 +169,6 @@ def test_a_threshold_alone_raises_an_alert_and_stops_nothing(start: Start) -> No
         ("avg_reward_drop", 40.0),
         ("pass_rate_min", 0.25),
     ]
-
-
-@pytest.fixture
-def database(database_place: Path | str) -> Iterator[Database]:
-    database = Database(database_place)
-    database.migrate()
-    yield database
-    database.close()
 
 
 def job_on(database: Database, name: str, status: str) -> str:

@@ -1,7 +1,5 @@
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from rlcore import ConflictError
@@ -12,14 +10,6 @@ from rleaas.server.store.tables import IdempotencyRow, OrganisationRow
 from sqlalchemy import func, select
 
 ASKED = IdempotencyKey("tools", "k1", "digest")
-
-
-@pytest.fixture
-def database(database_place: Path | str) -> Iterator[Database]:
-    database = Database(database_place)
-    database.migrate()
-    yield database
-    database.close()
 
 
 def test_the_same_key_gets_the_reply_that_was_kept(database: Database) -> None:

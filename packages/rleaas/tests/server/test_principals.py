@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -46,11 +45,8 @@ class House:
 
 
 @pytest.fixture
-def house(database_place: Path | str, tmp_path: Path) -> Iterator[House]:
-    database = Database(database_place)
-    database.migrate()
-    yield House(database, ServerKeys(tmp_path / "server.key"))
-    database.close()
+def house(database: Database, tmp_path: Path) -> House:
+    return House(database, ServerKeys(tmp_path / "server.key"))
 
 
 def test_a_key_names_its_user_organisation_scopes_and_limits(house: House) -> None:

@@ -10,6 +10,8 @@ import pytest
 from rlcore import InvalidRequestError, NotFoundError
 from rleaas import AsyncClient, Client
 from rleaas.server.rules.governance import MASK
+from rleaas.server.store.tables import Base
+from sqlalchemy import select
 
 from .conftest import Running, Start
 
@@ -89,11 +91,16 @@ def test_personal_data_is_masked_before_a_rollout_is_stored(platform: Running) -
     platform.ok(platform.http.post("/governance/configure", json={"pii_fields": ["email"]}))
     stored = store(platform)
 
-    raw = (platform.server.state.settings.data_dir / "rleaas.db").read_bytes()
-    wal = platform.server.state.settings.data_dir / "rleaas.db-wal"
+    with platform.server.state.database.read() as session:
+        kept = [
+            str(row)
+            for table in Base.metadata.sorted_tables
+            for row in session.execute(select(table))
+        ]
     told = platform.ok(platform.http.get(f"/api/rollouts/CartPole/{stored['id']}"))
 
-    assert b"a@b" not in raw + (wal.read_bytes() if wal.exists() else b"")
+    assert any(str(stored["id"]) in row for row in kept)
+    assert [row for row in kept if "a@b" in row] == []
     assert Running.listed(told, "steps")[0]["state_summary"] == {"email": MASK}
 
 

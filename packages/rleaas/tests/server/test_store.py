@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
@@ -24,19 +23,15 @@ from rleaas.server.store.tables import (
 from sqlalchemy import delete, select, text, update
 
 
-@pytest.fixture
-def database(database_place: Path | str) -> Iterator[Database]:
+def test_the_migrations_make_exactly_the_tables(database_place: Path | str) -> None:
     database = Database(database_place)
     database.migrate()
-    yield database
-    database.close()
 
-
-def test_the_migrations_make_exactly_the_tables(database: Database) -> None:
     with database.engine.connect() as connection:
         differences = compare_metadata(MigrationContext.configure(connection), Base.metadata)
 
     assert differences == []
+    database.close()
 
 
 def test_migrating_again_changes_nothing_and_keeps_the_data(database: Database) -> None:
