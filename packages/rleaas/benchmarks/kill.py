@@ -281,7 +281,7 @@ async def one_life(
 async def play(server: Server, key: str, asked: argparse.Namespace) -> dict[str, object]:
     """Kill and check as often as asked; returns the figures."""
     chance = random.Random(asked.seed)
-    ledger = Ledger(most_jobs=asked.jobs)
+    ledger = Ledger()
     restarts: list[float] = []
     connection = await Connection.open(server.port, key)
     made = await connection.ask(
@@ -294,6 +294,7 @@ async def play(server: Server, key: str, asked: argparse.Namespace) -> dict[str,
     if made.status != 200:
         raise RuntimeError(f"no environment: {made.body!r}")
     for _ in range(asked.kills):
+        ledger.most_jobs += asked.jobs
         await one_life(server, key, ledger, chance, asked.writers, asked.longest)
         began = time.perf_counter()
         await asyncio.to_thread(server.start)
@@ -322,7 +323,9 @@ async def play(server: Server, key: str, asked: argparse.Namespace) -> dict[str,
 def run(make_place: MakePlace, name: str, asked: argparse.Namespace) -> dict[str, object]:
     """Play on one engine."""
     with tempfile.TemporaryDirectory(prefix="rleaas-kill-") as directory:
-        server = Server(Path(directory), make_place(), workers=2)
+        place = Path(directory)
+        runs = place / "runs" if asked.light else None
+        server = Server(place / "data", make_place(), workers=2, runs=runs)
         key = server.bootstrap()
         began = time.perf_counter()
         with server:
@@ -337,9 +340,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--engine", choices=[*ENGINES, "both"], default="both")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--writers", type=int, default=8, help="clients that create at once")
-    parser.add_argument("--jobs", type=int, default=8, help="at most; each trains a little")
+    parser.add_argument("--jobs", type=int, default=1, help="at most, in each life; a job trains")
     parser.add_argument("--longest", type=float, default=2.0, help="seconds until a kill, at most")
     parser.add_argument("--seed", type=int, default=20)
+    parser.add_argument("--light", action="store_true", help="jobs that do next to nothing")
     parser.add_argument("--json", action="store_true", help="one line of JSON for each engine")
     asked = parser.parse_args(arguments)
     failed = False

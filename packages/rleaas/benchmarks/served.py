@@ -25,6 +25,7 @@ from sqlalchemy import create_engine, make_url, text
 START_SECONDS = 60.0
 ENGINES = ("sqlite", "postgresql")
 _COMMAND = (sys.executable, "-m", "rleaas.cli.main")
+_LIGHT = (sys.executable, str(Path(__file__).with_name("light_server.py")))
 
 
 @dataclass(slots=True)
@@ -37,6 +38,7 @@ class Server:
         workers: how many jobs it runs at once.
         options: further options of the command.
         open_files: how many it may have open; None leaves the limit.
+        runs: where workers note that they ran; None is the real command with real workers.
     """
 
     data: Path
@@ -44,6 +46,7 @@ class Server:
     workers: int = 2
     options: tuple[str, ...] = ()
     open_files: int | None = None
+    runs: Path | None = None
     port: int = 0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -82,7 +85,9 @@ class Server:
         self.data.mkdir(parents=True, exist_ok=True)
         if not self.port:
             self.port = free_port()
-        command = [*_COMMAND, "serve", "--require-key", "--port", str(self.port)]
+        light = [] if self.runs is None else ["--runs", str(self.runs)]
+        program = _LIGHT if light else _COMMAND
+        command = [*program, "serve", "--require-key", "--port", str(self.port), *light]
         command += ["--workers", str(self.workers), *self._place(), *self.options]
         if self.open_files is not None:
             limited = f"ulimit -n {self.open_files} && exec " + '"$0" "$@"'

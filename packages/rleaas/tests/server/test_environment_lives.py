@@ -164,6 +164,22 @@ def test_an_idle_environment_is_stopped_and_starts_again_on_demand(hosting: Host
     assert hosting.row().status_reason is None
 
 
+@pytest.mark.parametrize("how", ["deleted", "deprovisioned"])
+def test_an_environment_that_another_server_has_given_up_is_ended_here_too(
+    hosting: Hosting, how: str
+) -> None:
+    hosting.up()
+    before = hosting.idle.stop_idle()
+    with hosting.database.write() as session:
+        if how == "deleted":
+            session.delete(session.get_one(VersionRow, hosting.version).environment)
+        else:
+            environments.set_status(session, hosting.version, lifecycle.DEPROVISIONED)
+
+    assert (before, hosting.idle.stop_idle()) == ([], [hosting.version])
+    assert hosting.mesh.served[0].stopped.is_set()
+
+
 def test_idle_environments_are_looked_for_again_and_again_until_the_end(hosting: Hosting) -> None:
     hosting.up()
     hosting.now[0] += IDLE

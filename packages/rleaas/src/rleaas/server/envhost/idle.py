@@ -1,4 +1,8 @@
-"""Stops environments that nobody has needed for long; they start again on demand."""
+"""Stops environments that nobody has needed for long; they start again on demand.
+
+Of several servers of one database, each has processes of its own: one that was deleted or
+deprovisioned through another server is ended here, too.
+"""
 
 import logging
 import threading
@@ -40,8 +44,8 @@ class IdleWatch:
 
     def start(self) -> None:
         """Look from now on, until it is closed."""
-        if self._limit is not None and not self._closed:
-            self._later(min(_LOOK_SECONDS, self._limit), self._look)
+        if not self._closed:
+            self._later(min(_LOOK_SECONDS, self._limit or _LOOK_SECONDS), self._look)
 
     def close(self) -> None:
         """Look no more; one look that is under way is waited for."""
@@ -50,17 +54,23 @@ class IdleWatch:
             return
 
     def stop_idle(self) -> list[int]:
-        """Stop the versions that nobody has needed for long.
+        """Stop the versions that nobody has needed for long, or that are not to be served any more.
 
         One is needed while somebody is connected to it, or a job that uses it is not finished.
 
         Returns:
             The versions that were stopped.
         """
+        running = self._host.running()
         with self._database.read() as session:
             working = environments.versions_in_work(session)
+            served = environments.versions_to_serve(session, [id for id, _ in running])
         stopped: list[int] = []
-        for version_id, process in self._host.running():
+        for version_id, process in running:
+            if version_id not in served:
+                self._host.stop(version_id)
+                stopped.append(version_id)
+                continue
             if version_id in working or process.in_use():
                 self._host.needed(version_id)
                 continue

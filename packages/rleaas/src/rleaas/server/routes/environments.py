@@ -21,6 +21,7 @@ from rleaas.server.routes.environment_bodies import (
     SetCategory,
     SetSystem,
 )
+from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.rules import lifecycle, tool_access
 from rleaas.server.rules.json_values import fields
@@ -30,7 +31,10 @@ from rleaas.server.store import audit, environments, jobs, once, repositories
 from rleaas.server.store.tables import EnvironmentRow, VersionRow
 
 router = APIRouter(
-    tags=["environments"], dependencies=[Depends(require_user)], responses=documented(401)
+    route_class=RepeatableRoute,
+    tags=["environments"],
+    dependencies=[Depends(require_user)],
+    responses=documented(401),
 )
 readable = APIRouter(
     tags=["environments"], dependencies=[Depends(require_reader)], responses=documented(401)
@@ -187,12 +191,20 @@ async def get_endpoint(
 ) -> JsonObject:
     """Where a version answers, with a token; it is brought up if it is not there yet."""
     row = await run_in_threadpool(_version, caller, env, version)
+    if row.status == lifecycle.DEPROVISIONED:  # maybe by another server, while this one serves it
+        raise ConflictError(
+            f"environment {row.environment.name!r} is deprovisioned",
+            code="environment_deprovisioned",
+            hint=f"POST /api/environments/{row.environment.name}/start brings it back",
+        )
     caller.state.envhost.needed(row.id)
     hosted = await caller.state.envhost.ensure(row.id)
     return await run_in_threadpool(_grant, caller, row, hosted)
 
 
-@router.post("/api/environments/{env}/start", responses=documented(404, 409, 503))
+@router.post(
+    "/api/environments/{env}/start", dependencies=[Once], responses=documented(404, 409, 503)
+)
 async def start_environment(env: str, caller: Caller) -> JsonObject:
     """Bring an environment up now, also a deprovisioned one."""
     version = await run_in_threadpool(_provisioned, caller, env)
@@ -202,7 +214,7 @@ async def start_environment(env: str, caller: Caller) -> JsonObject:
     )
 
 
-@router.post("/api/environments/{env}/stop", responses=documented(404))
+@router.post("/api/environments/{env}/stop", dependencies=[Once], responses=documented(404))
 def stop_environment(env: str, caller: Caller) -> JsonObject:
     """End an environment's processes; the next one who needs it starts it again."""
     with caller.write() as session:
@@ -212,7 +224,7 @@ def stop_environment(env: str, caller: Caller) -> JsonObject:
     return {"status": "stopped", "name": row.name, "versions_stopped": stopped}
 
 
-@router.post("/api/environments/{env}/deprovision", responses=documented(404))
+@router.post("/api/environments/{env}/deprovision", dependencies=[Once], responses=documented(404))
 def deprovision_environment(env: str, caller: Caller) -> JsonObject:
     """End an environment's processes until it is started again; its data stays."""
     with caller.write() as session:

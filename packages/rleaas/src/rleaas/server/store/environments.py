@@ -186,6 +186,17 @@ def versions_in_work(session: Session) -> set[int]:
     )
 
 
+def versions_to_serve(session: Session, version_ids: Sequence[int]) -> set[int]:
+    """Those of the versions that are still there and not deprovisioned."""
+    return set(
+        session.scalars(
+            select(VersionRow.id).where(
+                VersionRow.id.in_(version_ids), VersionRow.status != lifecycle.DEPROVISIONED
+            )
+        )
+    )
+
+
 def tell(session: Session, version_id: int, kind: str, data: JsonObject) -> None:
     """Append an event about a version; one that was deleted meanwhile has none any more."""
     owner = session.scalar(select(VersionRow.organisation_id).where(VersionRow.id == version_id))
