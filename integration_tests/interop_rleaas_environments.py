@@ -78,7 +78,11 @@ def load_repo_config(world: World) -> None:
     assert "very-secret" not in str(loaded)
 
 
-@effect("EnvironmentsClient.get", "by name and by id; one that is not there is EnvironmentNotFound")
+@effect(
+    "EnvironmentsClient.get",
+    "by name and by id; one that is not there is EnvironmentNotFound",
+    "as promised; names with a slash or # cannot be cured: sent unescaped (S-1)",
+)
 def get(world: World) -> None:
     assert world.client.Environment.get(MAIN).id == world.env.id
     assert world.client.Environment.get(str(world.env.id)).name == MAIN
@@ -97,7 +101,11 @@ def list_environments(world: World) -> None:
     assert listing(status="no such status") == []
 
 
-@effect("EnvironmentResource.wait_until_ready", "ready when it is served; a failure is told")
+@effect(
+    "EnvironmentResource.wait_until_ready",
+    "ready when it is served; a failure is told",
+    "as promised; errors on the way cannot be cured: they count as ready (F-1)",
+)
 def wait_until_ready(world: World) -> None:
     assert world.env.wait_until_ready(timeout=60, poll_interval=0.1) is world.env
     contract = world.client.get(f"/api/environments/{world.env.id}")["contract"]

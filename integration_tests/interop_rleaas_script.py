@@ -28,13 +28,15 @@ ROOMS = (
 
 def introspected() -> list[str]:
     """Every public callable of the package that is installed, as it tells itself."""
-    owners = [*SUB_CLIENTS.values(), *HANDLES, *CLIENTS]
-    return [
-        f"{owner}.{name}"
-        for owner in owners
-        for name, member in vars(getattr(published, owner)).items()
-        if not name.startswith("_") and inspect.isfunction(member)
-    ]
+    found: list[str] = []
+    for owner in (*SUB_CLIENTS.values(), *HANDLES, *CLIENTS):
+        members: dict[str, object] = dict(vars(getattr(published, owner)))
+        found += [
+            f"{owner}.{name}"
+            for name, member in members.items()
+            if not name.startswith("_") and inspect.isfunction(member)
+        ]
+    return found
 
 
 def main(url: str, key: str, folder: Path) -> None:

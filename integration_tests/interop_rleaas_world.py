@@ -95,7 +95,7 @@ def raises(kind: Any, call: Callable[[], object]) -> Any:
 def told(row: Any, **expected: object) -> None:
     """Require fields of a dictionary, or attributes of a handle."""
     for name, value in expected.items():
-        found = row[name] if isinstance(row, dict) else getattr(row, name)
+        found: object = row[name] if isinstance(row, dict) else getattr(row, name)
         assert found == value, f"{name} is {found!r}, not {value!r}"
 
 

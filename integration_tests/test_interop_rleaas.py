@@ -11,7 +11,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -27,7 +27,7 @@ KEY = "rleaas_sk_interop"
 
 
 @contextmanager
-def running(data: Path) -> Iterator[str]:
+def running(data: Path) -> Generator[str]:
     """`rleaas serve`, for callers with the key; it may ask this machine, where neighbours are."""
     command = ["-m", "rleaas.cli.main", "serve", "--port", "0", "--data", str(data)]
     server = subprocess.Popen(
