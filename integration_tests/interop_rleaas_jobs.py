@@ -224,6 +224,8 @@ def export_audit_report(world: World) -> None:
     assert told_of["signature"]
     table = world.client.Evaluation.export_audit_report(world.evaluation.id, format="csv")
     assert fetched(world, table["report_url"]).startswith(b"evaluation_id,")
+    page = world.client.Evaluation.export_audit_report(world.evaluation.id, format="pdf")
+    assert fetched(world, page["report_url"]).startswith(b"%PDF")
 
 
 @effect("AgentsClient.dry_run", "episodes of the agent's policy, kept as a dry run")

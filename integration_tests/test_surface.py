@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Iterator
-from importlib import import_module
+from importlib import import_module, metadata
+from importlib.resources import files
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import rleaas
@@ -45,6 +47,7 @@ OUTSIDE_ALL = """
 CreateEnvironmentDomain CreateEnvironmentSdk CreateEnvironmentCompute CreateEnvironmentLicense
 DOMAIN_TO_VERTICAL VERTICAL_TO_DOMAIN
 """
+SCRIPTS = "console_scripts"
 MODULES = {
     "agents": "AgentFramework AgentResource AgentsClient ExportFormat",
     "audit": "AuditLogClient",
@@ -190,6 +193,19 @@ def test_the_constants_say_what_they_said() -> None:
     )
 
 
+def test_the_words_that_calls_take_are_types() -> None:
+    from rleaas.agents import AgentFramework, ExportFormat
+    from rleaas.evaluation import ExportFormat as ReportFormat
+    from rleaas.scenarios import SuitePurpose
+    from rleaas.verifiers import VerifierType
+
+    assert set(get_args(ReportFormat)) == {"pdf", "json", "csv"}
+    assert set(get_args(ExportFormat)) == {"huggingface", "pytorch", "onnx", "openai_compatible"}
+    assert set(get_args(AgentFramework)) == {"openai_compatible", "anthropic", "custom"}
+    assert set(get_args(SuitePurpose)) == {"training", "evaluation"}
+    assert len(get_args(VerifierType)) == 4
+
+
 def test_errors_are_made_as_they_were() -> None:
     assert str(rleaas.RLEaaSAPIError(404, "x")) == "HTTP 404: x"
     assert str(rleaas.AuthenticationError("text")) == "text"
@@ -203,6 +219,19 @@ def test_errors_are_made_as_they_were() -> None:
         for name in NAMES.split()
         if name.endswith(("Error", "NotFound", "Failed"))
     )
+
+
+# defect: P-6
+def test_the_package_is_typed_licensed_and_has_a_command_and_examples() -> None:
+    distribution = metadata.distribution("rleaas")
+    commands = {one.name: one.value for one in distribution.entry_points if one.group == SCRIPTS}
+
+    assert (files("rleaas") / "py.typed").is_file()
+    assert distribution.metadata["License-Expression"] == "MIT"
+    assert distribution.metadata["License-File"] == "LICENSE"
+    assert commands["rleaas"] == "rleaas.cli.main:main"
+    examples = Path(__file__).parents[1] / "examples"
+    assert len([one for one in examples.glob("*.py") if "rleaas" in one.read_text()]) > 0
 
 
 # The README of the published package, as it writes its calls.

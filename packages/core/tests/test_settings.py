@@ -86,6 +86,8 @@ def test_a_key_may_be_a_secret_already(no_file: Path) -> None:
     assert settings.credential == ApiKey(Secret("abc"))
 
 
+# defect: T-3
+# defect: T-8
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from rlcore import Error, RLEaaSAPIError, error_from_http, http_from_error
 
 
+# defect: T-6
 @pytest.mark.parametrize(
     ("status", "kind"),
     [

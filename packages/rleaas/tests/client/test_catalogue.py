@@ -1,5 +1,6 @@
 """Tools, verifiers, scenarios and suites: what is sent, and what is made of the answers."""
 
+import re
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
@@ -301,3 +302,17 @@ def test_verifiers_and_sources_are_given_as_handles() -> None:
 def test_what_the_platform_refuses_is_an_invalid_request() -> None:
     with pytest.raises(InvalidRequestError, match="weight"):
         converse(verifier().attach("E", -1), [reply({"detail": "weight: too small"}, 422)])
+
+
+# defect: P-8
+def test_the_id_of_a_verifier_begins_with_its_type() -> None:
+    for kind, begins in (
+        ("rule_based", "verif_rule_"),
+        ("trajectory_based", "verif_traj_"),
+        ("llm_judge", "verif_llm_"),
+        ("composite", "verif_comp_"),
+    ):
+        talk = converse(verifiers().create("v", kind), [reply(VERIFIER)])
+        body = talk.requests[0].json
+        assert isinstance(body, dict)
+        assert re.fullmatch(begins + "[^_]+", str(body["id"]))

@@ -141,6 +141,7 @@ async def test_awaiting_a_failure_of_the_network_is_one_of_ours(
     assert caught.value.__cause__ is foreign
 
 
+# defect: T-3
 def test_nobody_there_is_said_with_the_address_and_what_to_do() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
@@ -166,6 +167,7 @@ async def test_a_closed_client_says_so() -> None:
         await awaiting.ping()
 
 
+# defect: T-9
 def test_every_request_says_who_asks_and_with_what() -> None:
     answers = environment()
     with scripted(answers, api_key="rleaas_sk_1") as client:
@@ -261,6 +263,7 @@ def test_on_a_terminal_progress_is_one_line_that_is_left_behind(
     assert written.count("\n") == 1
 
 
+# defect: T-9
 def test_a_timeout_of_one_call_is_used_for_it() -> None:
     answers = Answers({"GET /v1/api/x": reply([])})
     with scripted(answers, timeout=7) as client:
@@ -268,3 +271,28 @@ def test_a_timeout_of_one_call_is_used_for_it() -> None:
         client.get("/api/x", timeout=2)
 
     assert [request.extensions["timeout"]["read"] for request in answers.asked] == [7, 2]
+
+
+# defect: X-3
+@pytest.mark.anyio
+async def test_a_wait_that_is_awaited_stops_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sleep(seconds: float) -> None:
+        raise AssertionError(f"the loop was stopped for {seconds} s")
+
+    monkeypatch.setattr("time.sleep", sleep)
+    running = {"job_id": "j", "status": "running"}
+    answers = Answers(
+        {
+            "GET /v1/training/j": [
+                reply(running),
+                reply(running),
+                reply({**running, "status": "completed"}),
+            ]
+        }
+    )
+    async with scripted_async(answers) as client:
+        job = await client.TrainingJob.get("j")
+        done = await job.wait_until_complete(poll_interval=0.01, progress=False)
+
+    assert done.status == "completed"
+    assert len(answers.asked) == 3

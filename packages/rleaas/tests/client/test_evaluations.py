@@ -50,6 +50,7 @@ def test_a_published_config_says_the_same_as_keywords() -> None:
     }
 
 
+# defect: F-21
 @pytest.mark.parametrize(
     ("config", "complaint"),
     [
@@ -63,6 +64,7 @@ def test_a_config_cannot_overwrite_what_was_said(config: dict[str, object], comp
         converse(client().run("c1", episodes=5, config=config), [])
 
 
+# defect: F-4
 def test_waiting_returns_the_report_found_by_id_alone() -> None:
     talk = converse(
         handle().wait_until_complete(),
@@ -82,6 +84,7 @@ def test_waiting_returns_the_report_found_by_id_alone() -> None:
     assert talk.shown[0] == "evaluation 'e': running · episode 1/2"
 
 
+# defect: F-3
 @pytest.mark.parametrize("status", ["failed", "FAILED", "error"])
 def test_a_failed_evaluation_raises_its_reason(status: str) -> None:
     with pytest.raises(EvaluationFailed, match="environment is gone"):
@@ -99,6 +102,7 @@ def test_a_cancelled_evaluation_is_not_complete() -> None:
         )
 
 
+# defect: F-5
 def test_the_report_of_an_unknown_evaluation_is_an_error_and_not_a_list() -> None:
     with pytest.raises(EvaluationNotFound) as caught:
         converse(client().get_report("nope"), [reply({"detail": "none"}, 404)])
@@ -111,6 +115,7 @@ def test_the_report_of_another_environment_is_not_the_one_asked_for() -> None:
         converse(client().get_report("e", "F"), [reply(evaluation())])
 
 
+# defect: P-3
 def test_evaluations_are_listed() -> None:
     flow = client().list()
 

@@ -63,6 +63,21 @@ def test_a_checked_config_can_be_run() -> None:
     }
 
 
+# defect: P-10
+def test_the_settings_of_a_simulation_count_where_nothing_else_is_said() -> None:
+    simulation = {"episode_settings": {"num_episodes": 7, "max_steps": 9}}
+
+    alone = converse(client().run("E", config={"simulation": simulation}), [reply(job())])
+    beside = converse(
+        client().run("E", config={"simulation": simulation, "episodes": 8}), [reply(job())]
+    )
+
+    for talk, expected in ((alone, (7, 9)), (beside, (8, 9))):
+        body = talk.requests[0].json
+        assert isinstance(body, dict)
+        assert (body["num_episodes"], body["max_steps"]) == expected
+
+
 def test_the_caller_s_own_key_is_used() -> None:
     flow = client().run("E", idempotency_key="mine")
 
@@ -95,6 +110,7 @@ def test_a_job_that_cannot_be_is_refused_before_anything_is_sent(
         converse(client().run(**arguments), [])
 
 
+# defect: F-6
 def test_waiting_shows_metrics_and_returns_the_handle() -> None:
     driver = Offline()
     seen: list[dict[str, object]] = []
@@ -153,12 +169,14 @@ def best(checkpoints: object, **arguments: str) -> str:
     return converse(flow, [reply({"checkpoints": checkpoints})]).result.id
 
 
+# defect: F-9
 def test_the_best_checkpoint_is_scored_and_of_equals_the_longest_trained() -> None:
     assert best(CHECKPOINTS) == "c3"
     assert best(CHECKPOINTS, metric="success_rate") == "c3"
     assert best(CHECKPOINTS[3:]) == "c4"
 
 
+# defect: F-9
 @pytest.mark.parametrize(
     ("checkpoints", "metric", "complaint"),
     [
@@ -173,6 +191,8 @@ def test_no_best_checkpoint_is_made_up(checkpoints: object, metric: str, complai
         best(checkpoints, metric=metric)
 
 
+# defect: F-7
+# defect: F-8
 def test_checkpoints_are_those_the_server_has_and_no_others() -> None:
     flow = handle(model_path="/m", model_metadata=None).list_checkpoints()
 
@@ -183,6 +203,7 @@ def page(*lines: str, cursor: int, done: bool = False) -> Reply:
     return reply({"lines": lines, "cursor": cursor, "done": done})
 
 
+# defect: F-13
 def test_a_followed_log_gives_every_line_once() -> None:
     driver = Offline()
 
@@ -244,6 +265,7 @@ def test_a_learning_curve_that_leads_to_itself_is_unexpected() -> None:
         converse(handle().list_metrics(), [same, same])
 
 
+# defect: F-14
 def test_a_job_without_a_log_has_no_lines_after_one_question() -> None:
     talk = converse(handle().get_logs(limit=5), [reply([])])
 

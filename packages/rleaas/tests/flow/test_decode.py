@@ -17,6 +17,7 @@ from rleaas.testing import reply
 ASKED = get("/api/things")
 
 
+# defect: T-4
 @pytest.mark.parametrize("body", [b"<html>hello</html>", b"{", b"\xff\xfe"])
 def test_success_that_is_not_json_is_unexpected(body: bytes) -> None:
     with pytest.raises(UnexpectedReply, match=r"GET /api/things \(200\) is not JSON"):
@@ -37,6 +38,7 @@ def test_a_record_without_a_field_says_which_is_missing() -> None:
         read(Environment, ASKED, reply({"id": 1, "name": "E"}))
 
 
+# defect: T-4
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_is_refused_and_says_where_to(status: int) -> None:
     found = failure(ASKED, reply({"id": 1}, status, {"location": "https://elsewhere/api"}))

@@ -63,10 +63,12 @@ def test_a_finished_job_is_seen_at_once() -> None:
     assert talk.pauses == []
 
 
+# defect: F-11
 def test_a_status_in_capitals_counts() -> None:
     assert play([state("COMPLETED")]).result.status == "completed"
 
 
+# defect: F-10
 def test_a_wait_of_no_time_still_asks_once() -> None:
     assert play([state("completed")], timeout=0).result.finished
 
@@ -75,6 +77,7 @@ def test_a_wait_of_no_time_still_asks_once() -> None:
     assert caught.value.last_status == "running"
 
 
+# defect: F-10
 def test_the_last_pause_ends_at_the_deadline_and_is_followed_by_a_last_look() -> None:
     clock = Clock()
 
@@ -90,6 +93,7 @@ def test_a_job_that_finishes_by_the_deadline_counts() -> None:
     assert talk.pauses == [1]
 
 
+# defect: F-2
 def test_a_refusal_ends_the_wait_at_once() -> None:
     with pytest.raises(AuthenticationError, match="revoked"):
         play([state("running"), reply({"detail": "key revoked"}, 401)])
@@ -130,6 +134,7 @@ def test_an_outage_at_the_deadline_is_a_timeout_with_its_cause() -> None:
     assert isinstance(caught.value.__cause__, ServerFailure)
 
 
+# defect: F-12
 def test_what_a_callback_raises_ends_the_wait() -> None:
     def stop(job: TrainingJob) -> None:
         raise RuntimeError(f"seen {job.progress}")

@@ -22,6 +22,7 @@ OK = reply({})
 UNKEYED = Request(method="POST", path="/x")
 
 
+# defect: T-2
 @pytest.mark.parametrize(
     "failure", [BUSY, reply({}, 429), reply({}, 502), reply({}, 504), DOWN, SLOW]
 )
@@ -37,6 +38,7 @@ def test_a_repeatable_request_survives_transient_failures(
     assert 0 < talk.pauses[0] <= 0.2 < talk.pauses[0] + talk.pauses[1]
 
 
+# defect: T-1
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("failure", [BUSY, DOWN])
 def test_a_request_that_changes_things_is_sent_once(
@@ -61,11 +63,13 @@ def test_the_last_failure_is_the_one_that_is_raised() -> None:
         converse(ask(get("/x"), Offline().context), script)
 
 
+# defect: T-8
 def test_one_attempt_is_one_attempt() -> None:
     with pytest.raises(PlatformUnreachable):
         converse(ask(get("/x"), Offline(attempts=1).context), [DOWN])
 
 
+# defect: T-2
 def test_the_server_s_retry_after_is_waited_for() -> None:
     talk = converse(ask(get("/x"), Offline().context), [reply({}, 503, {"retry-after": "7"}), OK])
 

@@ -44,6 +44,7 @@ def compared(running: Running, *checkpoints: str, **settings: object) -> dict[st
     return running.ok(running.http.post("/api/rollouts", json=body))
 
 
+# defect: P-3
 def test_two_checkpoints_are_played_on_the_same_seeds_and_compared(
     start: Start, trained: tuple[Running, str, str]
 ) -> None:

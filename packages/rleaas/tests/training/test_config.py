@@ -104,6 +104,7 @@ def test_a_key_like_no_other_lists_the_valid_ones() -> None:
     assert "checkpoint_interval" in str(refusal({"zzz": 1}))
 
 
+# defect: A-6
 @pytest.mark.parametrize("key", ["reward_fn", "curriculum", "verifier_config"])
 def test_what_is_not_built_yet_is_refused(key: str) -> None:
     error = refusal({key: {"type": "inline", "value": "1"}})
@@ -165,6 +166,7 @@ def test_keys_that_published_clients_repeat_are_accepted() -> None:
     assert check({"algorithm": "ppo", "episodes": 100, "max_steps": 1000}) == check({})
 
 
+# defect: P-10
 @pytest.mark.parametrize(
     ("simulation", "field"),
     [
@@ -181,12 +183,14 @@ def test_a_bad_simulation_field_is_named(simulation: object, field: str) -> None
         validate_simulation(simulation)
 
 
-def test_unknown_episode_settings_are_dropped_beside_known_ones_and_kept_alone() -> None:
-    beside = validate_simulation({"episode_settings": {"num_episodes": 3, "x": 1}})
-    alone = validate_simulation({"episode_settings": {"x": 1}})
-
-    assert (beside.num_episodes, beside.extra) == (3, None)
-    assert alone.extra == {"episode_settings": {"x": 1}}
+# defect: P-10
+@pytest.mark.parametrize("known", [{}, {"num_episodes": 3}])
+def test_an_unknown_episode_setting_is_refused_beside_known_ones_and_alone(
+    known: dict[str, int],
+) -> None:
+    with pytest.raises(ConfigurationError, match="episode_settings") as caught:
+        validate_simulation({"episode_settings": {**known, "max_stepz": 1}})
+    assert caught.value.hint == "Did you mean 'max_steps'?"
 
 
 def test_the_seed_of_the_simulation_is_the_jobs_unless_it_has_its_own() -> None:

@@ -10,11 +10,13 @@ from rlcore import (
     AuthenticationError,
     ConfigurationError,
     Error,
+    EvaluationCancelled,
     InvalidRequestError,
     NotFoundError,
     PermissionDeniedError,
     PlatformUnreachable,
     ServerUnreachable,
+    TrainingJobCancelled,
 )
 
 FAILURE = 1
@@ -22,6 +24,8 @@ USAGE = 2
 NOT_FOUND = 3
 ACCESS = 4
 UNREACHABLE = 5
+CANCELLED = 6
+AWAITS_VERDICT = 7
 INTERRUPTED = 130
 
 # The first class that matches decides.
@@ -32,6 +36,8 @@ _EXIT_CODES: tuple[tuple[type[Error], int], ...] = (
     (AccessDenied, ACCESS),
     (PlatformUnreachable, UNREACHABLE),
     (ServerUnreachable, UNREACHABLE),
+    (TrainingJobCancelled, CANCELLED),
+    (EvaluationCancelled, CANCELLED),
     (InvalidRequestError, USAGE),
     (ConfigurationError, USAGE),
 )

@@ -68,7 +68,8 @@ app = typer.Typer(
     help="RL environments as a service: register, train, evaluate, and step the same environment "
     "anywhere.",
     epilog="Exit codes: 0 done, 1 failure, 2 usage, 3 not found, 4 access denied, 5 server "
-    "unreachable, 130 interrupted. Example: `rleaas env list --json`",
+    "unreachable, 6 cancelled, 7 waiting for a verdict, 130 interrupted. "
+    "Example: `rleaas env list --json`",
 )
 
 

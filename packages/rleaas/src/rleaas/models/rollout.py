@@ -11,7 +11,7 @@ from rleaas.models.human import HumanEvalStepScore as HumanEvalStepScore
 from rleaas.models.shape import JsonObject, Moment, Shape, Status
 from rleaas.models.verifier import VerifierResult as VerifierResult
 
-ReportFormat = Literal["json", "csv"]
+ReportFormat = Literal["json", "csv", "pdf"]
 
 
 class Rollout(Shape):

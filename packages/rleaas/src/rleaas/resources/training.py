@@ -81,7 +81,8 @@ class TrainingClient(Resource[D]):
             agent_id: the agent to train, by id, name or handle, where there is one.
             scenario_suite_id: the scenarios to train on, where there are some; also a suite.
             algorithm: what trains.
-            config: the algorithm's settings; also `episodes` and `max_steps`, as published.
+            config: the algorithm's settings; also `episodes` and `max_steps`, as published. What
+                `simulation.episode_settings` says of them holds where nothing else does.
             name: what to call the run.
             verifier_ids: the verifiers that judge, by id, name or handle, where there are some.
             resume_from_checkpoint: where to go on from.
@@ -99,8 +100,21 @@ class TrainingClient(Resource[D]):
         """
         environment = _environment(environment_name, env_id)
         rest = dict(config or {})
-        episodes = _number("num_episodes", num_episodes, rest, _EPISODE_KEYS, DEFAULT_EPISODES)
-        steps = _number("max_steps", max_steps, rest, _STEP_KEYS, DEFAULT_MAX_STEPS)
+        inside = validate_simulation(rest["simulation"]) if rest.get("simulation") else None
+        episodes = _number(
+            "num_episodes",
+            num_episodes,
+            rest,
+            _EPISODE_KEYS,
+            (inside and inside.num_episodes) or DEFAULT_EPISODES,
+        )
+        steps = _number(
+            "max_steps",
+            max_steps,
+            rest,
+            _STEP_KEYS,
+            (inside and inside.max_steps) or DEFAULT_MAX_STEPS,
+        )
         # `configure_training` puts it into the config, where it says the same as the argument.
         told = rest.pop("algorithm", algorithm)
         body: dict[str, object] = {

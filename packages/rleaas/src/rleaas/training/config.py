@@ -167,6 +167,9 @@ def validate_algorithm(algorithm: object) -> str:
     return name
 
 
+_EPISODE_SETTINGS = ("num_episodes", "max_steps")
+
+
 def validate_simulation(value: object) -> Simulation:
     """A checked `simulation` object.
 
@@ -188,8 +191,8 @@ def validate_simulation(value: object) -> Simulation:
             steps = rules.positive_int(
                 "simulation.episode_settings.max_steps", inner.pop("max_steps")
             )
-        if inner and episodes is None and steps is None:
-            given["episode_settings"] = inner
+        for name in inner:
+            raise rules.unknown(name, "simulation.episode_settings", _EPISODE_SETTINGS)
     return Simulation(
         speed=None if speed is None else rules.above_zero("simulation.speed", speed),
         seed=None if seed is None else rules.seed("simulation.seed", seed),

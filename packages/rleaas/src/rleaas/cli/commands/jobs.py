@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rleaas.cli.command import Asked, command
 from rleaas.cli.console import Column, columns, say, stderr
+from rleaas.cli.failures import AWAITS_VERDICT
 from rleaas.cli.nouns import noun
 from rleaas.cli.options import Limit
 from rleaas.cli.references import Env, JobRef
@@ -72,8 +74,8 @@ def start(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for its end.")] = False,
     timeout: Timeout = _DAY,
     poll_interval: Poll = 1.0,
-) -> None:
-    """Start a training job; with --wait, exit with 1 if it fails or is cancelled."""
+) -> int:
+    """Start a training job; with --wait, exit as `rleaas job wait` does."""
     settings = optional_object("--config-json", config_json) or {}
     settings |= settings_from("--config", config)
     job = asked.client.TrainingJob.run(
@@ -88,9 +90,9 @@ def start(
         seed=seed,
         environment_version=version,
     )
-    if wait:
-        _wait(job, timeout, poll_interval)
+    code = _wait(job, timeout, poll_interval) if wait else 0
     asked.facts(job, SHOWN)
+    return code
 
 
 def _show(asked: Asked, job_id: JobRef) -> None:
@@ -132,11 +134,13 @@ def logs(
 ) -> None:
     """Print a job's log; with --follow, exit with 1 if the job fails.
 
-    With --follow and --json, each line is a JSON string on a line of its own.
+    With --follow, --limit says how many of the lines that are there already come first. With
+    --json, each line is then a JSON string on a line of its own.
     """
     job = asked.client.TrainingJob.get(job_id)
     if follow:
-        asked.stream(job.stream_logs(), str)
+        skipped = 0 if limit is None else max(0, len(job.get_logs()) - limit)
+        asked.stream(islice(job.stream_logs(), skipped, None), str)
         return
     lines = job.get_logs(limit=limit)
     if asked.as_json:
@@ -213,11 +217,15 @@ def cancel(asked: Asked, job_id: JobRef) -> None:
 
 
 @command(app, "wait", "wait job_1 --timeout 3600")
-def wait(asked: Asked, job_id: JobRef, timeout: Timeout = _DAY, poll_interval: Poll = 1.0) -> None:
-    """Wait until a job is complete; exit with 1 if it fails, is cancelled or takes too long."""
+def wait(asked: Asked, job_id: JobRef, timeout: Timeout = _DAY, poll_interval: Poll = 1.0) -> int:
+    """Wait until a job is complete.
+
+    Exit with 1 if it fails or takes too long, 6 if it is cancelled, 7 if it waits for a verdict.
+    """
     job = asked.client.TrainingJob.get(job_id)
-    _wait(job, timeout, poll_interval)
+    code = _wait(job, timeout, poll_interval)
     asked.facts(job, SHOWN)
+    return code
 
 
 @command(app, "verdict", "verdict job_1 yes --comments 'Good enough'")
@@ -244,7 +252,7 @@ def _whole(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _wait(job: TrainingJobResource[Blocking], timeout: float, poll_interval: float) -> None:
+def _wait(job: TrainingJobResource[Blocking], timeout: float, poll_interval: float) -> int:
     from rleaas.quickstart.shown import Shown
 
     with Shown(stderr()).bar(f"job {job.job_id}", 100) as bar:
@@ -254,3 +262,4 @@ def _wait(job: TrainingJobResource[Blocking], timeout: float, poll_interval: flo
             on_progress=lambda seen: bar.show(_whole(seen["progress"]), str(seen["status"])),
             progress=False,
         )
+    return AWAITS_VERDICT if job.status == "awaiting_human_eval" else 0
