@@ -1,0 +1,58 @@
+"""The load, kill and fleet scripts, in small: what they compare, not how fast it went."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def figures(script: str, *options: str) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARKS / script), "--json", *options],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_crowd_is_served_without_an_error_and_repeated_creates_make_one_row_each() -> None:
+    sizes = ("--requests", "100", "--clients", "300", "--seconds", "1", "--streams", "40")
+    found = figures("load.py", "--engine", "sqlite", *sizes)
+
+    assert found["get_environment_crowd"]["clients_served_to_the_end"] == 300
+    assert found["creates"]["rows"] == {"tool": 13, "environment": 13, "agent": 12, "job": 12}
+    assert found["event_streams"]["requests"] == 40
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_server_that_is_killed_again_and_again_keeps_its_word() -> None:
+    lives = ("--kills", "3", "--longest", "0.7", "--light")
+    found = figures("kill.py", "--engine", "sqlite", *lives)
+
+    assert found["kills"] == 3
+    assert found["cut_off"] > 0
+    assert found["acknowledged"] > 0
+    assert found["audit_records"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_two_servers_of_one_database_share_the_work_and_do_none_of_it_twice() -> None:
+    found = figures("fleet.py", "--servers", "2", "--jobs", "6", "--no-kill")
+
+    assert found["jobs"] == {"completed": 6}
+    assert found["events_delivered"] > 6
