@@ -6,8 +6,17 @@ at once: the conversation is then played to its end without an event loop.
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Coroutine,
+    Generator,
+    Iterator,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -29,18 +38,33 @@ class Colour:
     name: str
     url: str
     requests: list[Request] = field(default_factory=list[Request])
+    called: set[str] = field(default_factory=set[str])
 
     def play(self, conversation: Conversation[T], **settings: Any) -> T:
         settings = {"base_url": self.url, "on_request": self.requests.append, **settings}
         if self.name == "blocking":
             with Client(**settings) as client:
-                return _to_its_end(conversation(cast("AsyncClient", _Awaitable(client))))
+                return _to_its_end(
+                    conversation(cast("AsyncClient", _Awaitable(client, self.called)))
+                )
 
         async def inside() -> T:
             async with AsyncClient(**settings) as client:
                 return await conversation(client)
 
         return anyio.run(inside, backend=self.name)
+
+    def assert_all_called(self, *owners: type[Resource[Any]], but: Collection[str] = ()) -> None:
+        """Every method of these classes was part of the conversation, which is one for all."""
+        if self.name != "blocking":
+            return
+        names = {
+            name
+            for owner in owners
+            for name in dir(owner)
+            if isinstance(inspect.getattr_static(owner, name), call | stream)
+        }
+        assert names - self.called == set(but)
 
 
 def _to_its_end(conversation: Coroutine[Any, Any, T]) -> T:
@@ -55,18 +79,22 @@ def _to_its_end(conversation: Coroutine[Any, Any, T]) -> T:
 class _Awaitable:
     """A blocking resource whose methods are awaited."""
 
-    def __init__(self, resource: Resource[Any]) -> None:
+    def __init__(self, resource: Resource[Any], called: set[str]) -> None:
         self.resource = resource
+        self._called = called
 
     def __getattr__(self, name: str) -> Any:
+        wrap = functools.partial(_wrapped, called=self._called)
         made_by = inspect.getattr_static(type(self.resource), name, None)
         value = getattr(self.resource, name)
+        if isinstance(made_by, call | stream):
+            self._called.add(name)
         if isinstance(made_by, call):
             assert not inspect.iscoroutinefunction(value)
-            return _asked(lambda args, kwargs: _Answer(lambda: value(*args, **kwargs)))
+            return _asked(lambda args, kwargs: _Answer(lambda: value(*args, **kwargs), wrap))
         if isinstance(made_by, stream):
-            return _asked(lambda args, kwargs: _Items(value(*args, **kwargs)))
-        return _wrapped(value)
+            return _asked(lambda args, kwargs: _Items(value(*args, **kwargs), wrap))
+        return wrap(value)
 
     def __getitem__(self, name: str) -> Any:
         return self.resource[name]  # type: ignore[index]  # handles have it
@@ -79,22 +107,24 @@ class _Awaitable:
 
 
 class _Answer:
-    def __init__(self, ask: Callable[[], Any]) -> None:
+    def __init__(self, ask: Callable[[], Any], wrap: Callable[[object], Any]) -> None:
         self._ask = ask
+        self._wrap = wrap
 
     def __await__(self) -> Generator[None, None, Any]:
         yield from ()
-        return _wrapped(self._ask())
+        return self._wrap(self._ask())
 
 
 class _Items(AsyncIterator[Any]):
-    def __init__(self, items: Iterator[Any]) -> None:
+    def __init__(self, items: Iterator[Any], wrap: Callable[[object], Any]) -> None:
         assert isinstance(items, Iterator)
         self._items = items
+        self._wrap = wrap
 
     async def __anext__(self) -> Any:
         try:
-            return _wrapped(next(self._items))
+            return self._wrap(next(self._items))
         except StopIteration:
             raise StopAsyncIteration from None
 
@@ -109,11 +139,11 @@ def _asked(answer: Callable[[list[Any], dict[str, Any]], Any]) -> Callable[..., 
     return method
 
 
-def _wrapped(value: object) -> Any:
+def _wrapped(value: object, called: set[str]) -> Any:
     if isinstance(value, Resource):
-        return _Awaitable(cast("Any", value))
+        return _Awaitable(cast("Any", value), called)
     if isinstance(value, list):
-        return [_wrapped(one) for one in cast("Sequence[object]", value)]
+        return [_wrapped(one, called) for one in cast("Sequence[object]", value)]
     return value
 
 

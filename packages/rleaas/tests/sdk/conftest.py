@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,24 @@ PLAN: Sequence[tuple[str, dict[str, object]]] = (
     ("completed", {}),
 )
 
-MakeServer = Callable[..., LocalServer]
+EVALUATION: Sequence[tuple[str, dict[str, object]]] = (
+    ("started", {}),
+    *(
+        (
+            "episode",
+            {
+                "index": index,
+                "seed": index,
+                "steps": 4,
+                "reward": 2.0 * index,
+                "outcome": "completed",
+                "success": None,
+            },
+        )
+        for index in range(2)
+    ),
+    ("completed", {"results": {"mean_return": 1.0, "overall_score": 1.0}}),
+)
 
 
 def served(
@@ -46,7 +63,9 @@ def served(
             settings,
             launcher=stand_in,
             inspect=stand_in.inspect,
-            command=worker_command(plan),
+            command=lambda kind, job_id, url: worker_command(
+                EVALUATION if kind == "evaluation" else plan
+            )(kind, job_id, url),
             patience=IMPATIENT,
         )
 

@@ -26,7 +26,9 @@ _MORE_COLUMNS: Final = ("steps", "outcome", "success", "verifiers")
 def rollout(row: RolloutRow, environment: str | None, *, whole: bool) -> JsonObject:
     """A rollout; its steps only where the whole of it is wanted."""
     at = row.created_at.astimezone(UTC).isoformat()
-    data = row.data if whole else {key: one for key, one in row.data.items() if key != "steps"}
+    # An episode that a worker reported has a number there, which is `total_steps`.
+    shows_steps = whole and isinstance(row.data.get("steps"), list)
+    data = {key: one for key, one in row.data.items() if key != "steps" or shows_steps}
     return {
         **data,
         "id": row.id,
