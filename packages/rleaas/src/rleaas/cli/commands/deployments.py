@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,7 @@ from rlcore import ConfigurationError
 
 from rleaas.cli.command import Asked, command
 from rleaas.cli.confirm import Yes, confirm
-from rleaas.cli.console import Column, columns, print_json, print_json_line, say
+from rleaas.cli.console import Column, columns, print_json, say
 from rleaas.cli.failures import FAILURE
 from rleaas.cli.nouns import noun
 from rleaas.cli.references import DeploymentRef, EnvOption
@@ -197,16 +197,7 @@ def logs(
     ] = 1.0,
 ) -> None:
     """Print a deployment's log; with --json, each line is a JSON string."""
-    while True:
-        found = asked.client.Deployment.stream_logs(deployment, cursor, 20 if follow else wait)
-        for line in found.lines:
-            if asked.as_json:
-                print_json_line(line)
-            else:
-                say(line)
-        if found.done or not follow:
-            return
-        cursor = found.cursor
+    asked.stream(_lines(asked, deployment, cursor, follow=follow, wait=wait), str)
 
 
 @command(app, "run", "run dep_1")
@@ -330,6 +321,17 @@ def delete(asked: Asked, deployment: DeploymentRef, yes: Yes = False) -> None:
     found = asked.client.Deployment.get(deployment)
     confirm(f"Delete deployment {found.id} on {found.cluster_name or found.provider}?", yes=yes)
     asked.done(asked.client.Deployment.delete(found), f"deleted {found.id}")
+
+
+def _lines(
+    asked: Asked, deployment: str, cursor: int, *, follow: bool, wait: float
+) -> Iterator[str]:
+    while True:
+        found = asked.client.Deployment.stream_logs(deployment, cursor, 20 if follow else wait)
+        yield from found.lines
+        if found.done or not follow:
+            return
+        cursor = found.cursor
 
 
 def labels_from(pairs: list[str] | None) -> dict[str, str] | None:

@@ -1,0 +1,168 @@
+"""What commands print: for people on terminals wide and narrow, for pipes, and for programs."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+from rich.cells import cell_len
+from rleaas.cli.console import Column, columns, print_facts, print_records, print_table, visible
+from rleaas.cli.main import main
+from rleaas.models import Tool
+
+from .conftest import Cli
+
+TITLES = ("name", "what it is", "when")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_terminal(
+    monkeypatch: pytest.MonkeyPatch, width: int, rows: list[tuple[object, ...]]
+) -> list[str]:
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    print_table(TITLES, rows, empty="nothing")
+    return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+
+
+def test_a_wide_terminal_shows_a_line_for_each_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = on_terminal(monkeypatch, 80, [("a", "thing", None), ("bb", "thing " * 3, 1.0)])
+    assert lines[0].split() == ["name", "what", "it", "is", "when"]
+    assert len(lines) == 3
+
+
+def test_a_terminal_that_is_too_narrow_folds_and_cuts_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = on_terminal(monkeypatch, 40, [("n" * 30, "w" * 30, "e" * 30)])
+    assert all(cell_len(line) <= 40 for line in lines)
+    assert "".join(lines[1:]).count("w") == 30
+    assert "…" not in "".join(lines)
+
+
+def test_a_very_narrow_terminal_shows_each_row_as_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = on_terminal(monkeypatch, 20, [("a", "thing", "now"), ("b", None, True)])
+    assert lines[:3] == ["name        a", "what it is  thing", "when        now"]
+    assert lines[4:6] == ["name        b", "what it is  -"]
+
+
+def test_a_pipe_gets_aligned_columns_of_any_width_without_colours(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    long = "x" * 500
+    print_table(TITLES, [("中文", long, "now"), ("b", "ready", "now")], empty="nothing")
+    first, second, third = capsys.readouterr().out.splitlines()
+    assert second == f"中文  {long}  now"
+    assert third.startswith("b     ready")
+    assert first.startswith("name  what it is")
+    assert cell_len(second) == cell_len(first) - len("when") + len("now")
+
+
+def test_nothing_is_said_as_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(TITLES, [], empty="Nothing here.")
+    assert capsys.readouterr().out == "Nothing here.\n"
+
+
+def test_control_characters_are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    print_facts({"name": "a\x1b[31m\nb", "list": ["x\ty"], "map": {"k": "\x07"}})
+    told = capsys.readouterr().out
+    assert "\x1b" not in told
+    assert "\x07" not in told
+    assert "a\\x1b[31m\\nb" in told
+    assert len(told.splitlines()) == 3
+    assert visible("plain ünï 中") == "plain ünï 中"
+
+
+def test_values_are_told_as_people_say_them(capsys: pytest.CaptureFixture[str]) -> None:
+    at = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    print_facts({"yes": True, "none": None, "rate": 0.123456, "at": at, "tags": ["a", "b"]})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["yes", "yes"]
+    assert lines[1].split() == ["rate", "0.1235"]
+    assert lines[2].startswith("at    2026-03-01 ")
+    assert lines[3].split("  ")[-1] == "a, b"
+
+
+def test_columns_read_attributes_keys_and_what_a_function_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = (*columns("id", "docker image"), Column("tags", lambda one: len(one.compliance_tags)))
+    print_records([Tool(id="t", docker_image="img", compliance_tags=["x"])], shown, empty="")
+    print_records([{"id": "u", "docker_image": None}], columns("id", "docker image"), empty="")
+    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+        ["id", "docker", "image", "tags"],
+        ["t", "img", "1"],
+        ["id", "docker", "image"],
+        ["u", "-"],
+    ]
+
+
+def test_json_is_the_record_itself_the_same_one_alone_and_in_a_list(cli: Cli) -> None:
+    made = cli("tool", "create", "pay", "--json").json
+    assert cli("tool", "get", made["id"], "--json").json == made
+    assert cli("tool", "list", "--json").json == [made]
+    assert Tool.model_validate(made).name == "pay"
+    assert cli("suite", "list", "--json").json == []
+
+
+def test_the_reader_of_a_pipe_may_go_away(cli: Cli) -> None:
+    for index in range(3):
+        cli("tool", "create", f"tool-{index}")
+    with subprocess.Popen(
+        [sys.executable, "-m", "rleaas.cli.main", "tool", "list", "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.close()
+        assert (run.stderr.read(), run.wait(30)) == ("", 1)
+
+
+def test_completion_offers_the_names_of_the_server_and_nothing_where_there_is_none(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("Bank one", "Bank two", "Other"):
+        cli("env", "create", name, "--source", "custom")
+    assert complete("rleaas env get Ban", monkeypatch, capsys) == ["Bank one", "Bank two"]
+    assert complete("rleaas tool list --env O", monkeypatch, capsys) == ["Other"]
+    assert "list" in complete("rleaas env l", monkeypatch, capsys)
+    monkeypatch.setenv("RLEAAS_BASE_URL", "http://127.0.0.1:1")
+    assert complete("rleaas env get Ban", monkeypatch, capsys) == []
+
+
+def complete(
+    typed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> list[str]:
+    monkeypatch.setenv("_RLEAAS_COMPLETE", "complete_fish")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", typed)
+    with pytest.raises(SystemExit):
+        main([])
+    monkeypatch.delenv("_RLEAAS_COMPLETE")
+    return [line.split("\t")[0] for line in capsys.readouterr().out.splitlines() if line]
+
+
+def test_json_lines_are_one_object_each(cli: Cli) -> None:
+    cli("env", "create", "Seen", "--source", "custom")
+    cli("deploy", "create", "On-Premise", "--env", "Seen")
+    events = cli("events", "--after", 0, "--timeout", 0, "--json").lines
+    assert events
+    assert all({"id", "kind", "subject", "at", "data"} <= one.keys() for one in events)
+    id = cli("deploy", "list", "--json").json[0]["id"]
+    lines = cli("deploy", "logs", id, "--json").lines
+    assert lines
+    assert all(isinstance(line, str) for line in lines)
+    assert cli("deploy", "logs", id).out.splitlines() == lines
