@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rleaas.server import failures
 from rleaas.server.body_limit import BodyLimit
+from rleaas.server.described import Described
 from rleaas.server.guard import Guard, Patience, protect
 from rleaas.server.logs import ACCESS, request_id_now
 from rleaas.server.metrics import Heard, Metrics
@@ -55,7 +56,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 def create_app(state: ServerState) -> FastAPI:
     """The application that answers for these parts; they are started and stopped by the caller."""
-    app = FastAPI(
+    app = Described(
         title="rleaas",
         version=platform.VERSION,
         redirect_slashes=False,

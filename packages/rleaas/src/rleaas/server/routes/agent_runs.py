@@ -18,6 +18,7 @@ from rleaas.server.routes.agent_bodies import Deploy, DryRun, Export
 from rleaas.server.routes.agents import record
 from rleaas.server.routes.bodies import JsonObject
 from rleaas.server.routes.checkpoints import DIGEST
+from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency, workable_version
 from rleaas.server.routes.verifiers import UNSUPPORTED
 from rleaas.server.rules.agent_checks import (
@@ -40,10 +41,15 @@ from rleaas.server.store.tables import (
     ToolRow,
 )
 
-router = APIRouter(tags=["agents"], dependencies=[Depends(require_user)], responses=documented(401))
+router = APIRouter(
+    route_class=RepeatableRoute,
+    tags=["agents"],
+    dependencies=[Depends(require_user)],
+    responses=documented(401),
+)
 
 
-@router.post("/api/agents/{agent_id}/validate", responses=documented(404))
+@router.post("/api/agents/{agent_id}/validate", dependencies=[Once], responses=documented(404))
 def validate_agent(agent_id: str, caller: Caller) -> JsonObject:
     """Check an agent's configuration: its model, the model's file, and its permissions."""
     with caller.read() as session:

@@ -14,12 +14,18 @@ from rleaas.server.failures import documented
 from rleaas.server.render import moment
 from rleaas.server.routes.bodies import JsonObject
 from rleaas.server.routes.environment_bodies import AttachData
+from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.store import audit, data_assets, environments, once
 from rleaas.server.store.jobs import IdempotencyKey
 from rleaas.server.store.tables import DataAssetRow, DataAttachmentRow, EnvironmentRow
 
-router = APIRouter(tags=["data"], dependencies=[Depends(require_user)], responses=documented(401))
+router = APIRouter(
+    route_class=RepeatableRoute,
+    tags=["data"],
+    dependencies=[Depends(require_user)],
+    responses=documented(401),
+)
 readable = APIRouter(
     tags=["data"], dependencies=[Depends(require_reader)], responses=documented(401)
 )
@@ -106,7 +112,7 @@ def delete_asset(asset_id: str, caller: Caller) -> JsonObject:
     return {"status": "deleted", "id": row.id}
 
 
-@router.post("/api/environments/{env}/data", responses=documented(404, 422))
+@router.post("/api/environments/{env}/data", dependencies=[Once], responses=documented(404, 422))
 def attach_data(env: str, body: AttachData, caller: Caller) -> JsonObject:
     """Give an environment a data asset; given again, its injection is replaced."""
     with caller.write() as session:

@@ -24,6 +24,7 @@ from rleaas.server.routes.deployment_bodies import (
     SaveUrls,
     SetAppStatus,
 )
+from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.rules import deployments as rules
 from rleaas.server.rules.json_values import fields, items, text
@@ -31,7 +32,10 @@ from rleaas.server.store import audit, deployments, environments, once
 from rleaas.server.store.tables import DeploymentRow, EnvironmentRow, EventRow
 
 router = APIRouter(
-    tags=["deployments"], dependencies=[Depends(require_user)], responses=documented(401)
+    route_class=RepeatableRoute,
+    tags=["deployments"],
+    dependencies=[Depends(require_user)],
+    responses=documented(401),
 )
 
 PURPOSE = "deployments"
@@ -87,7 +91,7 @@ def delete_deployment(id: str, caller: Caller) -> JsonObject:
     return {"status": "deleted", "id": id}
 
 
-@router.post("/api/deployments/{id}/sync", responses=documented(404))
+@router.post("/api/deployments/{id}/sync", dependencies=[Once], responses=documented(404))
 def sync_deployment(id: str, caller: Caller) -> JsonObject:
     """Say what is known of the cluster: nothing, as long as none is connected."""
     with caller.write() as session:
@@ -98,7 +102,7 @@ def sync_deployment(id: str, caller: Caller) -> JsonObject:
         return deployments.shown(session, row)
 
 
-@router.post("/api/deployments/{id}/deploy-app", responses=documented(404))
+@router.post("/api/deployments/{id}/deploy-app", dependencies=[Once], responses=documented(404))
 def deploy_app(id: str, caller: Caller) -> JsonObject:
     """Say that the application has to be applied by hand; nothing is deployed from here."""
     with caller.write() as session:
@@ -110,7 +114,9 @@ def deploy_app(id: str, caller: Caller) -> JsonObject:
         return deployments.shown(session, row)
 
 
-@router.post("/api/deployments/{id}/set-app-status", responses=documented(404, 422))
+@router.post(
+    "/api/deployments/{id}/set-app-status", dependencies=[Once], responses=documented(404, 422)
+)
 def set_app_status(id: str, body: SetAppStatus, caller: Caller) -> JsonObject:
     """Record how somebody says that the application is, and who says so."""
     with caller.write() as session:
@@ -163,7 +169,9 @@ def save_urls(id: str, body: SaveUrls, caller: Caller) -> JsonObject:
         return deployments.shown(session, row)
 
 
-@router.post("/api/deployments/{id}/availability-test", responses=documented(404, 422))
+@router.post(
+    "/api/deployments/{id}/availability-test", dependencies=[Once], responses=documented(404, 422)
+)
 async def check_availability(
     id: str, caller: Caller, body: CheckAvailability | None = None
 ) -> JsonObject:
@@ -193,7 +201,9 @@ async def check_availability(
     }
 
 
-@router.post("/api/deployments/{id}/probe-model", responses=documented(404, 422))
+@router.post(
+    "/api/deployments/{id}/probe-model", dependencies=[Once], responses=documented(404, 422)
+)
 def probe_model(id: str, caller: Caller, body: ProbeModel | None = None) -> JsonObject:
     """Ask a model one question."""
     asked = body or ProbeModel.model_validate({})
@@ -218,7 +228,11 @@ def probe_model(id: str, caller: Caller, body: ProbeModel | None = None) -> Json
     }
 
 
-@router.post("/api/deployments/{id}/configure-model", responses=documented(404, 409, 422))
+@router.post(
+    "/api/deployments/{id}/configure-model",
+    dependencies=[Once],
+    responses=documented(404, 409, 422),
+)
 def configure_model(id: str, body: ConfigureModel, caller: Caller) -> JsonObject:
     """Register where a model that runs already is reached; none is started from here."""
     if not body.endpoint_url:

@@ -6,13 +6,17 @@ from rleaas.server import render
 from rleaas.server.access import Caller, CallerOf, require_user
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import JsonObject, StartEvaluation
+from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency, workable_version
 from rleaas.server.routes.training import JobStatus, Limit, cancel, page_of_jobs
 from rleaas.server.rules.requests import evaluation_seeds
 from rleaas.server.store import events, jobs, rollouts
 
 router = APIRouter(
-    tags=["evaluations"], dependencies=[Depends(require_user)], responses=documented(401)
+    route_class=RepeatableRoute,
+    tags=["evaluations"],
+    dependencies=[Depends(require_user)],
+    responses=documented(401),
 )
 
 
@@ -50,7 +54,9 @@ def get_report(evaluation_id: str, caller: Caller) -> JsonObject:
     return report(caller, evaluation_id)
 
 
-@router.post("/api/evaluations/{evaluation_id}/cancel", responses=documented(404, 409))
+@router.post(
+    "/api/evaluations/{evaluation_id}/cancel", dependencies=[Once], responses=documented(404, 409)
+)
 def cancel_evaluation(evaluation_id: str, caller: Caller) -> JsonObject:
     """Cancel an evaluation; the episodes it has finished stay in its report."""
     return render.evaluation(cancel(caller, jobs.EVALUATION, evaluation_id))

@@ -7,9 +7,13 @@ from rleaas.server import observer
 from rleaas.server.access import Asker, require_reading
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import Body, JsonObject
+from rleaas.server.routes.repeats import Once, RepeatableRoute
 
 router = APIRouter(
-    tags=["observability"], dependencies=[Depends(require_reading)], responses=documented(401)
+    route_class=RepeatableRoute,
+    tags=["observability"],
+    dependencies=[Depends(require_reading)],
+    responses=documented(401),
 )
 
 
@@ -26,7 +30,7 @@ def list_agent_tools(caller: Asker) -> JsonObject:
     return {"tools": observer.described()}
 
 
-@router.post("/api/agent/invoke", responses=documented(400, 404, 422))
+@router.post("/api/agent/invoke", dependencies=[Once], responses=documented(400, 404, 422))
 def invoke_agent_tool(body: InvokeTool, caller: Asker) -> JsonObject:
     """Ask the agent; every tool only reads."""
     with caller.read() as session:

@@ -13,16 +13,20 @@ from rleaas.server.failures import documented
 from rleaas.server.git import Remote
 from rleaas.server.routes.bodies import JsonObject
 from rleaas.server.routes.environment_bodies import CheckRepository, SaveRepository
+from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.store import audit, environments, repositories
 
 router = APIRouter(
-    tags=["repositories"], dependencies=[Depends(require_user)], responses=documented(401)
+    route_class=RepeatableRoute,
+    tags=["repositories"],
+    dependencies=[Depends(require_user)],
+    responses=documented(401),
 )
 
 T = TypeVar("T")
 
 
-@router.post("/api/repo/validate", responses=documented(422))
+@router.post("/api/repo/validate", dependencies=[Once], responses=documented(422))
 def check_repository(body: CheckRepository, caller: Caller) -> JsonObject:
     """Ask a repository for its branch; nothing is kept."""
     token = Secret(body.token) if body.token and body.authType != "none" else None
@@ -67,7 +71,9 @@ def load_repository(env: str, caller: Caller) -> JsonObject:
         return repositories.shown(repositories.find(session, environments.find(session, env)))
 
 
-@router.post("/api/environments/{env}/repo/validate", responses=documented(404, 422))
+@router.post(
+    "/api/environments/{env}/repo/validate", dependencies=[Once], responses=documented(404, 422)
+)
 def check_saved_repository(env: str, caller: Caller) -> JsonObject:
     """Ask the saved repository for its branch, with the token that is kept."""
     try:

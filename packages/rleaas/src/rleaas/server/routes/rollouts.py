@@ -18,6 +18,7 @@ from rleaas.server.report_pdf import as_pdf
 from rleaas.server.routes.bodies import JsonObject, StartRollouts
 from rleaas.server.routes.comparisons import compare
 from rleaas.server.routes.evaluations import queue, report
+from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.routes.rollout_bodies import ExportReport, StoreRollout
 from rleaas.server.rules.json_values import number
@@ -27,7 +28,10 @@ from rleaas.server.store import audit, environments, events, jobs, once, rollout
 from rleaas.server.store.tables import EnvironmentRow, JobRow, RolloutRow
 
 router = APIRouter(
-    tags=["rollouts"], dependencies=[Depends(require_user)], responses=documented(401)
+    route_class=RepeatableRoute,
+    tags=["rollouts"],
+    dependencies=[Depends(require_user)],
+    responses=documented(401),
 )
 
 Limit = Annotated[int, Query(ge=0, le=10**6, description="0 is all of them")]
@@ -65,7 +69,7 @@ async def post_rollouts(
     return await run_in_threadpool(queue, body, caller, idempotency_key)
 
 
-@router.post("/api/rollouts/export", responses=documented(404, 422))
+@router.post("/api/rollouts/export", dependencies=[Once], responses=documented(404, 422))
 def export_report(body: ExportReport, caller: Caller) -> JsonObject:
     """Write a report about an evaluation, or without one about the newest, to a file to fetch."""
     organisation = caller.principal.organisation_id

@@ -19,6 +19,7 @@ from rleaas.server.event_stream import STREAM, EventStream, message, messages, p
 from rleaas.server.failures import documented
 from rleaas.server.job_logs import LogPart
 from rleaas.server.routes.bodies import JsonObject, StartTraining
+from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency, workable_version
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.requests import require_trainable, training_config
@@ -26,7 +27,10 @@ from rleaas.server.store import events, jobs
 from rleaas.server.store.tables import JobRow
 
 router = APIRouter(
-    tags=["training"], dependencies=[Depends(require_user)], responses=documented(401)
+    route_class=RepeatableRoute,
+    tags=["training"],
+    dependencies=[Depends(require_user)],
+    responses=documented(401),
 )
 
 JobStatus = Literal["pending", "running", "completed", "failed", "cancelled", "awaiting_human_eval"]
@@ -92,7 +96,9 @@ def list_training_jobs(
     }
 
 
-@router.post("/api/training/jobs/{job_id}/cancel", responses=documented(404, 409))
+@router.post(
+    "/api/training/jobs/{job_id}/cancel", dependencies=[Once], responses=documented(404, 409)
+)
 def cancel_training_job(job_id: str, caller: Caller) -> JsonObject:
     """Cancel a job; the reply says how far that has come when it is sent."""
     return render.training_job(cancel(caller, jobs.TRAINING, job_id))

@@ -11,6 +11,7 @@ from rleaas.server.access import Caller, CallerOf, require_user
 from rleaas.server.failures import Problem, documented
 from rleaas.server.routes.bodies import JsonObject
 from rleaas.server.routes.catalogue_bodies import Cursor, PageSize
+from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.routes.verifier_bodies import (
     JudgeEpisode,
@@ -22,7 +23,10 @@ from rleaas.server.store import audit, catalogue, once, verifiers
 from rleaas.server.store.tables import VerifierRow
 
 router = APIRouter(
-    tags=["verifiers"], dependencies=[Depends(require_user)], responses=documented(401)
+    route_class=RepeatableRoute,
+    tags=["verifiers"],
+    dependencies=[Depends(require_user)],
+    responses=documented(401),
 )
 
 UNSUPPORTED: dict[int | str, dict[str, object]] = {
@@ -163,7 +167,9 @@ def duplicate_verifier(
 
 
 @router.post(
-    "/api/verifiers/{verifier_id}/test", responses={**documented(400, 404, 422), **UNSUPPORTED}
+    "/api/verifiers/{verifier_id}/test",
+    dependencies=[Once],
+    responses={**documented(400, 404, 422), **UNSUPPORTED},
 )
 def test_verifier(verifier_id: str, body: JudgeEpisode, caller: Caller) -> JsonObject:
     """Judge an episode that is sent along; this build has nothing yet that could."""

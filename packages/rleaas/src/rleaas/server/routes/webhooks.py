@@ -14,6 +14,7 @@ from rleaas.server.access import Caller, CallerOf, require_user
 from rleaas.server.courier import PURPOSE
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import Body, JsonObject
+from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.rules import webhooks as rules
 from rleaas.server.store import audit, events, jobs, once, webhooks
@@ -21,7 +22,10 @@ from rleaas.server.store.tables import EventRow, WebhookRow
 from rleaas.server.store.webhooks import Parcel
 
 router = APIRouter(
-    tags=["webhooks"], dependencies=[Depends(require_user)], responses=documented(401)
+    route_class=RepeatableRoute,
+    tags=["webhooks"],
+    dependencies=[Depends(require_user)],
+    responses=documented(401),
 )
 
 
@@ -103,7 +107,7 @@ def list_deliveries(
     return {"deliveries": [_delivery(parcel) for parcel in found], "count": len(found)}
 
 
-@router.post("/api/webhooks/{webhook_id}/test", responses=documented(404))
+@router.post("/api/webhooks/{webhook_id}/test", dependencies=[Once], responses=documented(404))
 def test_webhook(webhook_id: str, caller: Caller) -> JsonObject:
     """Send a test event now, and tell what came of it."""
     with caller.write() as session:
