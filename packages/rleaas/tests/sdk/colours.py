@@ -17,6 +17,7 @@ from collections.abc import (
     Iterator,
     Sequence,
 )
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -43,7 +44,7 @@ class Colour:
     def play(self, conversation: Conversation[T], **settings: Any) -> T:
         settings = {"base_url": self.url, "on_request": self.requests.append, **settings}
         if self.name == "blocking":
-            with Client(**settings) as client:
+            with self._watching(), Client(**settings) as client:
                 return _to_its_end(
                     conversation(cast("AsyncClient", _Awaitable(client, self.called)))
                 )
@@ -52,7 +53,16 @@ class Colour:
             async with AsyncClient(**settings) as client:
                 return await conversation(client)
 
-        return anyio.run(inside, backend=self.name)
+        with self._watching():
+            return anyio.run(inside, backend=self.name)
+
+    @contextmanager
+    def _watching(self) -> Generator[None]:
+        yield
+        posts = [one for one in self.requests if one.method == "POST"]
+        keys = [one.headers.get("Idempotency-Key") for one in posts]
+        assert None not in keys
+        assert len(set(keys)) == len(keys)
 
     def assert_all_called(self, *owners: type[Resource[Any]], but: Collection[str] = ()) -> None:
         """Every method of these classes was part of the conversation, which is one for all."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from types import MethodType
 from typing import Any, TypeVar, cast
 
@@ -171,8 +172,9 @@ class Awaiting:
                     body = await self._body(request, response)
                     return Saved(watch.note(reply_of(response, body)), "")
                 with PartFile(step.target, step.sha256) as part:
-                    async for chunk in response.aiter_bytes(CHUNK):
-                        await anyio.to_thread.run_sync(part.write, chunk)
+                    async with _pieces(response, CHUNK) as pieces:
+                        async for chunk in pieces:
+                            await anyio.to_thread.run_sync(part.write, chunk)
                     digest = await anyio.to_thread.run_sync(part.commit)
                 return Saved(watch.note(reply_of(response, b"")), digest)
 
@@ -212,8 +214,9 @@ class Awaiting:
 
     async def _body(self, request: Request, response: httpx.Response) -> bytes:
         body = Body(request, self.context.timeout)
-        async for chunk in response.aiter_bytes():
-            body.add(chunk)
+        async with _pieces(response) as pieces:
+            async for chunk in pieces:
+                body.add(chunk)
         return body.whole()
 
 
@@ -259,14 +262,28 @@ class _Performance:
 
     async def _hang_up(self) -> None:
         heard, self._heard = self._heard, None
-        if heard is None:
-            return
-        _, response, pieces = heard
-        with anyio.CancelScope(shield=True):
-            await response.aclose()
-            # The library's iterators are nested; what is left of them ends only by going on.
-            try:
-                async for _ in pieces:
-                    pass
-            except (httpx.HTTPError, httpx.StreamError):
+        if heard is not None:
+            await _leave(heard[1], heard[2])
+
+
+@asynccontextmanager
+async def _pieces(
+    response: httpx.Response, size: int | None = None
+) -> AsyncGenerator[AsyncIterator[bytes], None]:
+    pieces = response.aiter_bytes(size)
+    try:
+        yield pieces
+    except BaseException:
+        await _leave(response, pieces)
+        raise
+
+
+async def _leave(response: httpx.Response, pieces: AsyncIterator[bytes]) -> None:
+    with anyio.CancelScope(shield=True):
+        await response.aclose()
+        # The library's iterators are nested; what is left of them ends only by going on.
+        try:
+            async for _ in pieces:
                 pass
+        except (httpx.HTTPError, httpx.StreamError):
+            pass

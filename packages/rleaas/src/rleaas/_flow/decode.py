@@ -53,7 +53,7 @@ def decode(request: Request, reply: Reply) -> object:
         return None
     try:
         return cast("object", json.loads(reply.body))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _unexpected(request, reply, f"not JSON but {_excerpt(reply)}") from error
 
 
@@ -135,7 +135,7 @@ def _api_error(request: Request, reply: Reply) -> RLEaaSError:
     # A proxy's error page is no reason to lose its status: the text serves as it is.
     try:
         body = cast("object", json.loads(reply.body))
-    except ValueError:
+    except (ValueError, RecursionError):
         body = reply.body.decode("utf-8", errors="replace")
     error = error_from_http(
         reply.status,

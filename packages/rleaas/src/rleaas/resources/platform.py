@@ -99,8 +99,8 @@ class Platform(Resource[D]):
             data: the fields of a form as the body instead.
             params: the query.
             timeout: seconds, instead of the client's.
-            idempotency_key: makes it safe to repeat, where the route honours it; without one it
-                is sent exactly once.
+            idempotency_key: says that the route honours it, so that it is sent again after
+                transient failures; without one it has a key of its own and is sent exactly once.
         """
         if data is not None and json is not None:
             raise ConfigurationError("a request has one body", hint="Give json= or data=.")
@@ -163,7 +163,8 @@ class Platform(Resource[D]):
                 f"{path!r} is not a path of the platform",
                 hint="Begin it with one slash, such as /api/environments.",
             )
-        headers = {} if key is None else {"Idempotency-Key": key}
+        own = self._context.new_key() if key is None and method == "POST" else key
+        headers = {} if own is None else {"Idempotency-Key": own}
         if form is not None:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         request = Request(
