@@ -30,10 +30,10 @@ def introspected() -> list[str]:
     """Every public callable of the package that is installed, as it tells itself."""
     found: list[str] = []
     for owner in (*SUB_CLIENTS.values(), *HANDLES, *CLIENTS):
-        members: dict[str, object] = dict(vars(getattr(published, owner)))
+        kind: type[object] = getattr(published, owner)
         found += [
             f"{owner}.{name}"
-            for name, member in members.items()
+            for name, member in vars(kind).items()
             if not name.startswith("_") and inspect.isfunction(member)
         ]
     return found

@@ -95,8 +95,15 @@ def raises(kind: Any, call: Callable[[], object]) -> Any:
 def told(row: Any, **expected: object) -> None:
     """Require fields of a dictionary, or attributes of a handle."""
     for name, value in expected.items():
-        found: object = row[name] if isinstance(row, dict) else getattr(row, name)
+        found = _field(row, name)
         assert found == value, f"{name} is {found!r}, not {value!r}"
+
+
+def _field(row: Any, name: str) -> object:
+    try:
+        return row[name]
+    except TypeError:  # a handle
+        return getattr(row, name)
 
 
 class Neighbours:

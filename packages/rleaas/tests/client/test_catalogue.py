@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from rlcore import (
@@ -313,6 +313,5 @@ def test_the_id_of_a_verifier_begins_with_its_type() -> None:
         ("composite", "verif_comp_"),
     ):
         talk = converse(verifiers().create("v", kind), [reply(VERIFIER)])
-        body = talk.requests[0].json
-        assert isinstance(body, dict)
+        body = cast("dict[str, object]", talk.requests[0].json)
         assert re.fullmatch(begins + "[^_]+", str(body["id"]))

@@ -1,15 +1,13 @@
 """The exported models and the wire have one vocabulary: what is published of both, fits."""
 
-from collections.abc import Mapping
-
 import rleaas
+from rleaas.models import Shape
 
 from .conftest import Running
 
 
-def sent(running: Running, method: str, path: str, body: rleaas.Environment | object) -> object:
-    assert hasattr(body, "model_dump")
-    given: Mapping[str, object] = body.model_dump(mode="json", exclude_none=True)
+def sent(running: Running, method: str, path: str, body: Shape) -> dict[str, object]:
+    given = body.model_dump(mode="json", exclude_none=True)
     return running.ok(running.http.request(method, path, json=given))
 
 
