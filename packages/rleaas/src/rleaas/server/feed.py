@@ -21,7 +21,7 @@ logger = logging.getLogger("rleaas.server.feed")
 LOOK_SECONDS: Final = 0.1
 HEARTBEAT_SECONDS: Final = 10.0
 MOST_WAITING: Final = 500
-MOST_OF_ONE: Final = 100
+MOST_OF_ONE: Final = 250
 _RETRY_SECONDS: Final = 2
 
 

@@ -38,6 +38,7 @@ class WebConnection(H11Protocol):
         assert isinstance(transport, asyncio.Transport)
         super().connection_made(transport)
         if self.most is not None and len(self.connections) > self.most:
+            self.connections.discard(self)  # those that are being turned away are not to count
             self._refuse(503, "server_crowded", "the server has no connection left for more")
         else:
             self._expect_head()
