@@ -24,6 +24,7 @@ from rleaas._drivers.exchange import (
     not_open,
     reply_of,
     standing_headers,
+    trusted,
 )
 from rleaas._drivers.hooks import Hooks
 from rleaas._drivers.part_file import CHUNK, PartFile
@@ -140,6 +141,7 @@ class Awaiting:
         return httpx.AsyncClient(
             headers=standing_headers(self._credential),
             transport=self._transport,
+            verify=trusted(),
             follow_redirects=False,
         )
 

@@ -22,6 +22,7 @@ from rleaas._drivers.exchange import (
     not_open,
     reply_of,
     standing_headers,
+    trusted,
 )
 from rleaas._drivers.hooks import Hooks
 from rleaas._drivers.part_file import CHUNK, PartFile
@@ -138,6 +139,7 @@ class Blocking:
         return httpx.Client(
             headers=standing_headers(self._credential),
             transport=self._transport,
+            verify=trusted(),
             follow_redirects=False,
         )
 

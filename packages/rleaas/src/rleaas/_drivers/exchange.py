@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import platform
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import cache
 from importlib.metadata import version
 from typing import TypedDict
 
@@ -42,6 +44,12 @@ class Arguments(TypedDict):
 
 LARGEST_BODY = 256 * 1024 * 1024
 """What is longer than this is saved to a file, or not what was asked for."""
+
+
+@cache
+def trusted() -> ssl.SSLContext:
+    """Return the certificates that count, read once: that takes longer than many a request."""
+    return httpx.create_ssl_context()
 
 
 def standing_headers(credential: Credential) -> dict[str, str]:
