@@ -117,7 +117,7 @@ def test_names_that_are_none_are_refused_in_a_line(cli: Cli, name: str) -> None:
         ("name: true", "'name' of 'spec' is true or false, not text"),
         ("source: custom", "'name' is missing"),
         ("name: null\nsource: custom", "'name' is missing"),
-        ("[" * 100_000, "neither JSON nor YAML"),
+        ("[" * 5_000, "neither JSON nor YAML"),
         ('{"name": "a", "kwargs": {"x": Infinity}, "source": "custom"}', "Infinity"),
         ("!!python/object/apply:os.system ['true']", "neither JSON nor YAML"),
     ],
