@@ -3,7 +3,7 @@ UV := scripts/uv
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test check install protos build
+.PHONY: help quickstart test postgresql check install protos build
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -14,6 +14,10 @@ quickstart: ## Register, serve, train, evaluate and run an environment, end to e
 test: ## Run all tests (ARGS="-m 'not slow'" for the quick ones)
 	scripts/browser
 	$(UV) run pytest -n auto --dist loadfile $(ARGS)
+	$(if $(ARGS),,$(MAKE) postgresql)
+
+postgresql: ## Run the tests of the server again with its records in PostgreSQL
+	RLEAAS_TEST_ENGINE=postgresql $(UV) run pytest -n auto --dist loadfile -m "not slow" packages/rleaas/tests/server packages/rleaas/tests/client $(ARGS)
 
 check: ## All that CI checks: format, lint, types, import contracts, generated code, tests
 	$(UV) sync --locked

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from rleaas.server.local import LocalServer
+    from rleaas.pytest_plugin import Platform
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
@@ -22,13 +22,13 @@ def test_there_are_examples_and_each_is_short() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_the_example_runs(path: Path, server: LocalServer) -> None:
+def test_the_example_runs(path: Path, rleaas_server: Platform) -> None:
     run = subprocess.run(
         [sys.executable, "-W", "error::DeprecationWarning", str(path)],
         capture_output=True,
         text=True,
         timeout=220,
-        env={**os.environ, "RLEAAS_BASE_URL": server.url},
+        env={**os.environ, **rleaas_server.environ},
         check=False,
     )
     assert run.returncode == 0, run.stderr

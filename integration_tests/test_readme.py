@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from rleaas.server.local import LocalServer
+    from rleaas.pytest_plugin import Platform
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -30,14 +30,14 @@ def test_the_readme_has_code_for_both_planes() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("number", range(len(blocks("python"))))
-def test_the_python_block_runs(number: int, server: LocalServer, tmp_path: Path) -> None:
+def test_the_python_block_runs(number: int, rleaas_server: Platform, tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", blocks("python")[number]],
         capture_output=True,
         text=True,
         timeout=100,
         cwd=tmp_path,
-        env={**os.environ, "RLEAAS_BASE_URL": server.url},
+        env={**os.environ, **rleaas_server.environ},
         check=False,
     )
     assert run.returncode == 0, run.stderr

@@ -64,8 +64,8 @@ def test_a_field_of_a_profile_can_be_emptied_and_left_alone() -> None:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[LocalServer]:
-    with LocalServer(tmp_path, api_key=TOP) as server:
+def server(tmp_path: Path, engine: str | None) -> Iterator[LocalServer]:
+    with LocalServer(tmp_path, api_key=TOP, database_url=engine) as server:
         yield server
 
 

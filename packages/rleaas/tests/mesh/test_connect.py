@@ -1,17 +1,15 @@
-from collections.abc import Iterator
-
 import gymnasium
 import pytest
 from rlcore import IdentityError
 from rleaas import AsyncClient, Client
+from rleaas.pytest_plugin import ServeEnvironment
 from rleaas.testing import Answers, reply
 from rlmesh import EnvServer
 
 
 @pytest.fixture
-def served() -> Iterator[EnvServer]:
-    with EnvServer(lambda: gymnasium.make("CartPole-v1"), "127.0.0.1:0") as server:
-        yield server
+def served(rlmesh_env_server: ServeEnvironment) -> EnvServer:
+    return rlmesh_env_server("CartPole-v1")
 
 
 def platform(server: EnvServer, digest: str | None = None) -> Answers:

@@ -26,18 +26,6 @@ CONTRACT: dict[str, object] = {
     "observation_space": {"kind": "box", "high": ["inf", 1.5]},
 }
 
-# What the engines could do differently: transactions, order, JSON, locks.
-ON_BOTH = frozenset(
-    {
-        "test_backup",
-        "test_evaluations",
-        "test_keys",
-        "test_limits",
-        "test_training",
-        "test_worker_routes",
-    }
-)
-
 IMPATIENT = Patience(tick=0.02, to_cancel=0.3, to_terminate=0.3, to_exit=0.3, to_report=30.0)
 
 
@@ -205,13 +193,6 @@ def worker_command(plan: Sequence[tuple[str, Mapping[str, object]]]) -> Callable
 @pytest.fixture
 def mesh() -> FakeMesh:
     return FakeMesh()
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Play the tests of the files in `ON_BOTH` on PostgreSQL too."""
-    is_chosen = metafunc.definition.path.stem in ON_BOTH
-    if is_chosen and "engine" in metafunc.fixturenames:
-        metafunc.parametrize("engine", ["sqlite", "postgresql"], indirect=True)
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ import pytest
 import rlcore
 from rlcore import Backoff, Endpoint, IdentityError
 from rleaas.evaluation.worker import evaluate_checkpoint
+from rleaas.pytest_plugin import ServeEnvironment
 from rleaas.training.reporter import Pace, Reporter
 from rleaas.training.stop_switch import StopSwitch
 from rleaas.training.worker import train
 from rleaas.training.worker_process import attempt
-from rlmesh.server.env_server import EnvServer
 
 CONFIG = {"seed": 3, "n_steps": 16, "num_envs": 2, "n_epochs": 1, "checkpoint_interval": 4}
 
@@ -95,29 +95,25 @@ class Breaking(gymnasium.Wrapper[Any, Any, Any, Any]):
         return super().step(action)
 
 
-def cartpole() -> gymnasium.Env[Any, Any]:
-    return gymnasium.make("CartPole-v1")
-
-
 @pytest.fixture
-def platform(request: pytest.FixtureRequest) -> Iterator[Platform]:
-    factory = getattr(request, "param", cartpole)
-    with EnvServer(factory, "tcp://127.0.0.1:0") as server:
-        digest = server.env_contract.digest
-        made = Platform(digest)
+def platform(
+    request: pytest.FixtureRequest, rlmesh_env_server: ServeEnvironment
+) -> Iterator[Platform]:
+    server = rlmesh_env_server(getattr(request, "param", "CartPole-v1"))
+    made = Platform(server.env_contract.digest)
 
-        def resolve(uri: str, *, timeout: float | None) -> Endpoint:
-            assert uri == "rleaas://Pole@2"
-            return Endpoint(
-                server.address,
-                environment_name="Pole",
-                version=2,
-                contract_digest=str(made.environment["contract_digest"]),
-            )
+    def resolve(uri: str, *, timeout: float | None) -> Endpoint:
+        assert uri == "rleaas://Pole@2"
+        return Endpoint(
+            server.address,
+            environment_name="Pole",
+            version=2,
+            contract_digest=str(made.environment["contract_digest"]),
+        )
 
-        rlcore.register("rleaas", resolve)
-        yield made
-        rlcore.unregister("rleaas")
+    rlcore.register("rleaas", resolve)
+    yield made
+    rlcore.unregister("rleaas")
 
 
 def test_a_job_trains_through_rlmesh_and_leaves_verified_checkpoints(platform: Platform) -> None:
@@ -182,7 +178,9 @@ def test_an_assignment_of_another_shape_fails(platform: Platform) -> None:
     assert platform.of("failed")[0]["type"] == "UnexpectedReply"
 
 
-@pytest.mark.parametrize("platform", [lambda: Breaking(cartpole())], indirect=True)
+@pytest.mark.parametrize(
+    "platform", [lambda: Breaking(gymnasium.make("CartPole-v1"))], indirect=True
+)
 def test_an_environment_that_raises_fails_the_job_with_its_own_traceback(
     platform: Platform,
 ) -> None:
