@@ -84,6 +84,23 @@ def test_a_job_fails_when_its_checkpoints_find_no_room(start: Start) -> None:
     assert status.startswith("failed")
     assert "402" in status
     assert kept == []
+    folder = platform.server.state.settings.data_dir / "checkpoints"
+    assert [path for path in folder.rglob("*") if path.is_file()] == []
+
+
+def test_an_upload_that_finds_no_room_leaves_no_file(start: Start) -> None:
+    platform = start(api_key=TOP)
+    with limited(platform, storage_bytes=9) as http:
+        replies = [
+            http.post(
+                "/api/data-assets?name=a", content=b"x" * size, headers={"content-type": "x/y"}
+            )
+            for size in (10, 9)
+        ]
+    assert [reply.status_code for reply in replies] == [402, 200]
+
+    folder = platform.server.state.settings.data_dir / "assets"
+    assert [path.stat().st_size for path in folder.rglob("*") if path.is_file()] == [9]
 
 
 def test_the_tighter_of_the_limits_of_key_and_organisation_counts(start: Start) -> None:

@@ -34,6 +34,11 @@ class ServerKeys:
         """The key that signs exported reports."""
         return self._derive("reports")
 
+    @property
+    def mark(self) -> Secret:
+        """What tells this server's secret from another's, and is good for nothing else."""
+        return self._derive("mark")
+
     def seal(self, purpose: str, secret: Secret) -> str:
         """Encrypt what is kept for others, such as the token of a repository."""
         return self._box(purpose).encrypt(secret.reveal().encode()).decode()

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
 from rlcore import AuthenticationError, Secret, ServerFailure, TokenRejected, verify_token
@@ -14,6 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from rleaas.server.keys import ServerKeys
+from rleaas.server.rules import lifecycle
 from rleaas.server.rules.grants import tightest
 from rleaas.server.store import keys
 from rleaas.server.store.database import Database
@@ -28,6 +29,8 @@ READING: Final = frozenset({"read"})
 WORKER: Final = "worker"
 # How long another server of the same database may take for a revoked key.
 REMEMBERED_SECONDS: Final = 2.0
+# How long a worker may read after its job has ended.
+GOODBYE_SECONDS: Final = 60.0
 # How precisely it is known when a key was last used.
 USED_SECONDS: Final = 60.0
 MOST_REMEMBERED: Final = 10_000
@@ -160,10 +163,15 @@ class Principals:
             return None  # then it has to be a key
         job_id = claims.subject.rpartition(":")[2]
         with self._database.read() as session:
+            # It ends with its job, but for a moment in which the worker says goodbye.
+            late = datetime.now(UTC) - timedelta(seconds=GOODBYE_SECONDS)
             found = session.execute(
                 select(OrganisationRow.id, OrganisationRow.name)
                 .join(JobRow, JobRow.organisation_id == OrganisationRow.id)
-                .where(JobRow.id == job_id)
+                .where(
+                    JobRow.id == job_id,
+                    JobRow.status.not_in(tuple(lifecycle.TERMINAL)) | (JobRow.completed_at > late),
+                )
             ).first()
         if found is None:
             return None

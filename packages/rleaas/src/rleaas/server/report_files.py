@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +45,17 @@ class ReportFiles:
         part.replace(place)
         signature = hmac.new(self._key.reveal().encode(), content, hashlib.sha256).hexdigest()
         return ReportFile(name, hashlib.sha256(content).hexdigest(), signature, len(content))
+
+    def remove_older(self, organisation: int, before: datetime) -> int:
+        """Delete the reports that were written before a moment; returns how many."""
+        gone = [
+            place
+            for place in sorted((self._root / str(organisation)).glob("report_*"))
+            if place.stat().st_mtime < before.timestamp()
+        ]
+        for place in gone:
+            place.unlink()
+        return len(gone)
 
     def find(self, organisation: int, name: str) -> Path:
         """Return where a report is.

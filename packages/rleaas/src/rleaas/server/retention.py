@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, delete, literal, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from rleaas.server.job_logs import JobLogs
+from rleaas.server.report_files import ReportFiles
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.governance import Config
 from rleaas.server.store import audit, governance
@@ -22,6 +23,7 @@ from rleaas.server.store.tables import (
     EventRow,
     GovernanceRow,
     JobRow,
+    KpiRow,
     OrganisationRow,
     RolloutRow,
     VersionRow,
@@ -34,9 +36,12 @@ EVERY_SECONDS: Final = 3600.0
 class Retention:
     """Removes what is too old, a step at a time."""
 
-    def __init__(self, database: Database, logs: JobLogs) -> None:
+    def __init__(
+        self, database: Database, logs: JobLogs, reports: ReportFiles | None = None
+    ) -> None:
         self._database = database
         self._logs = logs
+        self._reports = reports
 
     def step(self) -> bool:
         """Do one step for each organisation; returns whether there may be more to remove."""
@@ -59,6 +64,7 @@ class Retention:
                 if (kept := _days(config)) is not None
             }
             removed = 0
+            reports = 0
             logs: list[str] = []
             for environment, kept in own.items():
                 removed += _remove(session, [environment], None, now - kept)
@@ -68,16 +74,19 @@ class Retention:
             if default is not None:
                 removed += _remove(session, None, [*own], now - default)
                 logs += _old_jobs(session, None, [*own], now - default)
+                if self._reports is not None:
+                    # Of all environments together, so that the platform's setting counts.
+                    reports = self._reports.remove_older(organisation, now - default)
                 longest = max([default, *own.values()])
                 chain = audit.purge(session, organisation, now - longest, STEP)
             present = [job for job in logs if self._logs.exists(job)][:STEP]
-            if removed or present:
+            if removed or present or reports:
                 audit.record(
                     session,
                     ServerItself(organisation),
                     action="data.purged",
                     subject="retention",
-                    data={"rows": removed, "logs": len(present)},
+                    data={"rows": removed, "logs": len(present), "reports": reports},
                 )
         for job_id in present:
             self._logs.remove(job_id)
@@ -98,6 +107,12 @@ def _remove(
         .limit(STEP)
     ).all()
     session.execute(delete(RolloutRow).where(RolloutRow.id.in_(rollouts)))
+    figures = session.scalars(
+        select(KpiRow.id)
+        .where(KpiRow.at < before, *_of(KpiRow.environment_id, only, but))
+        .limit(STEP)
+    ).all()
+    session.execute(delete(KpiRow).where(KpiRow.id.in_(figures)))
     jobs = select(literal("job:") + JobRow.id).join(VersionRow)
     ended = jobs.where(
         JobRow.status.in_(lifecycle.TERMINAL), *_of(VersionRow.environment_id, only, but)
@@ -112,7 +127,7 @@ def _remove(
         select(EventRow.id).where(EventRow.at < before, about).order_by(EventRow.id).limit(STEP)
     ).all()
     session.execute(delete(EventRow).where(EventRow.id.in_(events)))
-    return len(rollouts) + len(events)
+    return len(rollouts) + len(figures) + len(events)
 
 
 def _subjects(session: Session, environments: Sequence[int]) -> list[str]:

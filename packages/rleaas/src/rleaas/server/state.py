@@ -31,6 +31,7 @@ from rleaas.server.retention import EVERY_SECONDS, Retention
 from rleaas.server.rounds import Round, Rounds
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.rates import Rates
+from rleaas.server.secret_check import require_own_secret
 from rleaas.server.settings import DATABASE_FILE, ServerSettings
 from rleaas.server.store import environments, leases
 from rleaas.server.store.database import Database
@@ -57,7 +58,12 @@ class ServerState:
         self.holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self.keys = ServerKeys(data / "server.key")
         self.database = Database(settings.database_url or data / DATABASE_FILE)
-        self.database.migrate()
+        try:
+            self.database.migrate()
+            require_own_secret(self.database, self.keys)
+        except BaseException:
+            self.database.close()
+            raise
         self.principals = Principals(
             self.database,
             self.keys,
@@ -82,6 +88,7 @@ class ServerState:
             contract_digest,
             self.keys,
             data / "logs" / "environments",
+            assets=self.assets,
             ready_timeout=settings.ready_timeout,
         )
         self.idle = IdleWatch(self.database, self.envhost, settings.idle_seconds)
@@ -96,7 +103,7 @@ class ServerState:
             holder=self.holder,
         )
         self.courier = Courier(self.database, self.keys, self.outbound)
-        retention = Retention(self.database, self.logs)
+        retention = Retention(self.database, self.logs, self.reports)
         self.rounds = Rounds(
             [
                 Round("recording refusals", 1.0, self.denials.flush),

@@ -1,7 +1,8 @@
 """Routes for workers: what to do, how it is going, what it made."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
@@ -13,6 +14,7 @@ from rleaas.server.access import State, require_worker
 from rleaas.server.checkpoint_files import CHECKPOINT_ID, IncomingFile
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import JsonObject, Report, Reports
+from rleaas.server.rules import governance as rules
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.json_values import integer, items
 from rleaas.server.state import ServerState
@@ -167,6 +169,8 @@ def _record(state: ServerState, facts: CheckpointRow, incoming: IncomingFile) ->
 
 
 def _apply(session: Session, row: JobRow, reports: list[Report]) -> None:
+    config = governance.effective(session, row.organisation_id, row.version.environment_id)
+    hidden = rules.texts(config["pii_fields"])
     for report in reports:
         before = lifecycle.JobState(row.status, row.progress, row.results, row.error)
         if before.finished:
@@ -179,12 +183,19 @@ def _apply(session: Session, row: JobRow, reports: list[Report]) -> None:
         row.results = dict(after.results)
         if after.finished:
             row.completed_at = datetime.now(UTC)
-        outcomes.note(session, row, report.type, report.data)
+        # Figures come from what was said, and only what is masked is kept.
+        kept = _masked(report.data, hidden)
+        row.results = _masked(row.results, hidden)
+        outcomes.note(session, row, report.type, kept)
         alerts.watch(session, row, report.type, report.data)
         if report.type not in _NO_EVENTS:
             waits = row.status == lifecycle.AWAITING_HUMAN_EVAL
             kind = lifecycle.AWAITING_HUMAN_EVAL if waits else report.type
-            jobs.tell(session, row, kind, report.data, report.at)
+            jobs.tell(session, row, kind, kept, report.at)
+
+
+def _masked(data: JsonObject, hidden: Sequence[str]) -> JsonObject:
+    return cast("JsonObject", rules.masked(data, hidden))
 
 
 def _asks_people(session: Session, row: JobRow) -> bool:
