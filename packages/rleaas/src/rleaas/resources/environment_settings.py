@@ -37,6 +37,10 @@ class EnvironmentSettings(Handle[D, Environment]):
     ) -> Flow[Environment]:
         """Say which tools episodes may call, and what happens to calls that need approval.
 
+        The environment's process is told when it starts, in the file that the variable
+        `RLEAAS_ENVIRONMENT_FILE` names; it decides on each call. One that runs is told at its next
+        start, after `stop()`.
+
         Args:
             access_pattern: `full` or `read_only`; takes the place of a list.
             tool_names: the tools, by id, name or record; takes the place of a pattern.
@@ -62,6 +66,10 @@ class EnvironmentSettings(Handle[D, Environment]):
         injection_config: Mapping[str, object] | None = None,
     ) -> Flow[DataAttachment]:
         """Give the environment an asset that was uploaded with `client.DataAsset.upload`.
+
+        The environment's process finds its path and the injection in the file that the variable
+        `RLEAAS_ENVIRONMENT_FILE` names: JSON with `name`, `version`, `config`, `tool_access` and
+        `data`. It is written when the process starts; one that runs sees it after `stop()`.
 
         Raises:
             NotFoundError: there is no such asset.

@@ -88,6 +88,7 @@ class ServerState:
             contract_digest,
             self.keys,
             data / "logs" / "environments",
+            assets=self.assets,
             ready_timeout=settings.ready_timeout,
         )
         self.idle = IdleWatch(self.database, self.envhost, settings.idle_seconds)

@@ -21,6 +21,8 @@ from rlcore import (
 )
 from sqlalchemy.orm import Session
 
+from rleaas.server.asset_files import AssetFiles
+from rleaas.server.envhost import handover
 from rleaas.server.envhost.crashes import Crashes
 from rleaas.server.envhost.later import Later, call_later
 from rleaas.server.envhost.process import Launcher, Served
@@ -95,6 +97,7 @@ class EnvironmentHost:
         keys: ServerKeys,
         logs: Path,
         *,
+        assets: AssetFiles | None = None,
         ready_timeout: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
         later: Later = call_later,
@@ -105,6 +108,7 @@ class EnvironmentHost:
         self._digest = digest
         self._keys = keys
         self._logs = logs
+        self._assets = assets
         self._ready_timeout = ready_timeout
         self._clock = clock
         self._later = later
@@ -272,12 +276,9 @@ class EnvironmentHost:
             address = source.text
             if source.kind is SourceKind.HOSTED:
                 key = self._keys.environment(start.version_id)
-                process = self._launcher.launch(
-                    source.text,
-                    version.kwargs,
-                    key=key,
-                    log=self._logs / f"{start.version_id}.log",
-                )
+                log = self._logs / f"{start.version_id}.log"
+                self._hand_over(start.version_id, log)
+                process = self._launcher.launch(source.text, version.kwargs, key=key, log=log)
                 self._keep_reachable(start, process)
                 address = process.wait_ready(self._ready_timeout)
             contract = self._inspect(address, key, self._ready_timeout)
@@ -295,6 +296,15 @@ class EnvironmentHost:
             if process is not None:
                 process.stop()
             raise
+
+    def _hand_over(self, version_id: int, log: Path) -> None:
+        if self._assets is None:
+            return
+        with self._database.read() as session:
+            version = session.get(VersionRow, version_id)
+            if version is None:
+                raise EnvironmentNotFound(str(version_id), hint="It was deleted meanwhile")
+            handover.write(log, handover.facts(session, version, self._assets))
 
     def _keep_reachable(self, start: _Start, process: Served) -> None:
         with self._lock:

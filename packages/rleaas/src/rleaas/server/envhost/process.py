@@ -13,6 +13,7 @@ from typing import Protocol
 from rlcore import RLEaaSError, Secret
 
 from rleaas.server.children import Children
+from rleaas.server.envhost import handover
 from rleaas.server.envhost.connections import has_connections
 
 
@@ -85,6 +86,7 @@ class ProcessLauncher:
             DidNotStart: there is no program, or no room for it.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
+        told = handover.place(log).absolute()
         reading, writing = os.pipe()
         try:
             with log.open("wb") as output:
@@ -94,6 +96,7 @@ class ProcessLauncher:
                         **OTHER_SERVERS,
                         "RLMESH_TOKEN_KEY": key.reveal(),
                         "PYTHONUNBUFFERED": "1",
+                        **({handover.VARIABLE: str(told)} if told.exists() else {}),
                     },
                     output=output,
                     pass_fds=[writing],
