@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
+import os
 import re
 import subprocess
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
@@ -166,3 +169,39 @@ def test_json_lines_are_one_object_each(cli: Cli) -> None:
     assert lines
     assert all(isinstance(line, str) for line in lines)
     assert cli("deploy", "logs", id).out.splitlines() == lines
+
+
+def test_an_output_that_knows_few_letters_gets_escapes_and_json_that_is_still_json(
+    cli: Cli,
+) -> None:
+    made = cli("tool", "create", "Zürich 中", "--json").json
+    told: list[str] = []
+    for form in ((), ("--json",)):
+        run = subprocess.run(
+            [sys.executable, "-m", "rleaas.cli.main", "tool", "get", made["id"], *form],
+            env={**os.environ, "PYTHONIOENCODING": "ascii"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        told.append(run.stdout)
+    assert "Z\\xfcrich \\u4e2d" in told[0]
+    assert json.loads(told[1])["name"] == "Zürich 中"
+
+
+def test_a_place_that_cannot_be_written_is_said_and_is_no_fault_of_ours(cli: Cli) -> None:
+    Path("x.csv").write_text("1")
+    asset = cli("data", "upload", "x.csv", "--json").json["id"]
+    cli("env", "create", "Seen", "--source", "gym://CartPole-v1", "--no-wait")
+    deployment = cli(
+        *("deploy", "create", "On-Premise", "--env", "Seen", "--image", "i:1", "--json")
+    ).json["id"]
+    for words in (
+        ("data", "download", asset, "x.csv/below"),
+        ("deploy", "manifest", deployment, "--out", "x.csv/below"),
+        ("audit", "export", "x.csv/below"),
+    ):
+        told = cli(*words)
+        assert told.code in (1, 2), told
+        assert "x.csv" in told.err
+        assert "fault of rleaas" not in told.err

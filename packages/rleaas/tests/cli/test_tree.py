@@ -97,15 +97,13 @@ def test_help_costs_little_and_imports_neither_client_nor_server() -> None:
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
     costs: list[float] = []
-    loaded: list[str] = []
-    for _ in range(3):
+    while len(costs) < 5 and min(costs, default=1.0) >= 0.5:
         before = children_seconds()
         run = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True
         )
         costs.append(children_seconds() - before)
-        loaded.append(run.stderr.strip())
-    assert loaded == ["[]"] * 3
+        assert run.stderr.strip() == "[]"
     # Measured alone: 0.3 s.
     assert min(costs) < 0.5
 

@@ -84,12 +84,24 @@ def say(sentence: str) -> None:
 
 def print_json(value: object) -> None:
     """Print a value as indented JSON; shapes of ours and times are turned into plain values."""
-    print(json.dumps(value, indent=2, default=_plain, ensure_ascii=False))
+    print(json.dumps(value, indent=2, default=_plain, ensure_ascii=not _takes_unicode()))
 
 
 def print_json_line(value: object) -> None:
     """Print a value as JSON on one line, at once."""
-    print(json.dumps(value, default=_plain, ensure_ascii=False), flush=True)
+    print(json.dumps(value, default=_plain, ensure_ascii=not _takes_unicode()), flush=True)
+
+
+def write_what_it_can() -> None:
+    """Let standard output escape letters that it has no code for, rather than fail at them."""
+    # What stands in for it, in tests for instance, need not have that.
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+
+
+def _takes_unicode() -> bool:
+    return (sys.stdout.encoding or "utf-8").lower().startswith("utf")
 
 
 def _plain(value: object) -> object:

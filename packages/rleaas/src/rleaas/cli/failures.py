@@ -92,6 +92,8 @@ def _sentence_and_hint(error: BaseException) -> tuple[str, str | None]:
         context = getattr(error, "ctx", None)
         command = getattr(context, "command_path", "rleaas")
         return error.format_message(), f"see `{command} --help`"
+    if isinstance(error, OSError) and isinstance(error.filename, str):
+        return f"cannot use {error.filename!r}: {error.strerror}", None
     return (
         f"{type(error).__name__}: {error}",
         "this is a fault of rleaas; `rleaas --debug …` shows where it happened",

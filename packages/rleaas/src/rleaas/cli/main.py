@@ -34,12 +34,14 @@ def _run(arguments: list[str]) -> int:
     try:
         import typer
 
+        from rleaas.cli.console import write_what_it_can
         from rleaas.cli.tree import app
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             f"the rleaas command needs {error.name!r}, which is not installed",
             hint="Install it: pip install 'rleaas[cli]'",
         ) from error
+    write_what_it_can()
     try:
         result: object = app(args=arguments, prog_name="rleaas", standalone_mode=False)
     except typer.Abort as abort:

@@ -356,4 +356,6 @@ def labels_from(pairs: list[str] | None) -> dict[str, str] | None:
 def _write_private(path: Path, text: str) -> None:
     # With --secret, it holds what tokens are signed with.
     path.touch(mode=0o600)
+    if path.is_file():
+        path.chmod(0o600)
     path.write_text(text)

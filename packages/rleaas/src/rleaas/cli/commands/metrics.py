@@ -89,7 +89,7 @@ def tools(asked: Asked) -> None:
     )
 
 
-@command(app, "ask", 'ask get_environment_kpis --params \'{"environment_name": "Bank"}\'')
+@command(app, "ask", 'ask get_environment_kpis --params \'{"environment": "Bank"}\'')
 def ask(
     asked: Asked,
     tool: Annotated[
