@@ -317,3 +317,20 @@ def test_the_published_readme_runs_as_it_is_written(
     assert b'"vertical":"FinSim"' in sent["/api/custom-environments"]
     assert b'"num_episodes":10000' in sent["/train/FinSim-Prod-v1"]
     assert b'"agent_checkpoint_id":"ckpt_2"' in sent["/api/evaluations"]
+
+
+@pytest.mark.anyio
+async def test_the_asynchronous_part_of_the_readme_runs_as_it_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = Answers({"GET /api": reply({"status": "ok", "message": "RL", "version": "1.0.0"})})
+    monkeypatch.setattr(
+        rleaas,
+        "AsyncClient",
+        lambda: AsyncClient(base_url="http://localhost:1", transport=answers.transport),
+    )
+
+    async with rleaas.AsyncClient() as client:
+        status = await client.ping()
+
+    assert (status["message"], status["version"]) == ("RL", "1.0.0")

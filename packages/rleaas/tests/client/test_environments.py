@@ -171,6 +171,20 @@ def test_an_environment_that_does_not_come_up_gives_its_reason(status: str) -> N
     assert caught.value.ref == "E"
 
 
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"status": "registered", "source": None, "status_reason": "no source: none"}, "no source"),
+        ({"status": "deprovisioned"}, "deprovisioned"),
+    ],
+)
+def test_an_environment_that_waits_for_nothing_is_not_waited_for(
+    fields: dict[str, object], says: str
+) -> None:
+    with pytest.raises(EnvironmentFailed, match=says):
+        converse(handle().wait_until_ready(), [reply(record(**fields))])
+
+
 def test_a_renamed_environment_is_followed() -> None:
     renamed = handle()
 

@@ -71,6 +71,12 @@ class Environment(Shape):
     updated_at: Moment | None = None
 
     @property
+    def waits_for_nothing(self) -> bool:
+        """Whether it stays as it is until somebody gives it a source, or starts it again."""
+        has_no_source = self.source is None and bool(self.status_reason)
+        return self.status == "deprovisioned" or (self.status == "registered" and has_no_source)
+
+    @property
     def identity(self) -> EnvironmentIdentity | None:
         """Name, version and contract digest; None before the contract is known."""
         if self.contract_digest is None:

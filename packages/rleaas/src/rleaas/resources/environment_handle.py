@@ -140,7 +140,8 @@ class EnvironmentResource(EnvironmentContents[D], EnvironmentSettings[D]):
             progress: show a line on stderr; by default where a person watches it.
 
         Raises:
-            EnvironmentFailed: it did not come up; the reason is in the error.
+            EnvironmentFailed: it did not come up, or nothing is there that could; the reason is in
+                the error.
             PlatformTimeout: it takes longer than the timeout.
         """
 
@@ -151,6 +152,12 @@ class EnvironmentResource(EnvironmentContents[D], EnvironmentSettings[D]):
                     self.name,
                     self._record.status_reason or "",
                     hint="Correct its source or kwargs and create it again.",
+                )
+            if self._record.waits_for_nothing:
+                raise EnvironmentFailed(
+                    self.name,
+                    self._record.status_reason or f"it is {self._record.status}",
+                    hint="It does not change by waiting: give it a source, or start it again.",
                 )
             return self._record
 
