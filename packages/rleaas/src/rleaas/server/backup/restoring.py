@@ -162,7 +162,7 @@ def _plan(archive: ArchiveReader) -> _Plan:
 def _fill(
     connection: Connection, archive: ArchiveReader, plan: _Plan, *, allow_broken_audit: bool
 ) -> Restored:
-    newest = schema.compare(plan.revision, connection).newest
+    newest = schema.compare(plan.revision).newest
     config = schema.migration_config(connection)
     command.upgrade(config, plan.revision)
     found = rows.tables(connection)

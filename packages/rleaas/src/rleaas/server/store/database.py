@@ -78,8 +78,9 @@ class Database:
             ConfigurationError: they have a revision that this code does not know.
         """
         with self.whole() as connection:
-            schema.look(connection)
-            command.upgrade(schema.migration_config(connection), revision)
+            found = schema.look(connection)
+            if found.pending or revision != "head":
+                command.upgrade(schema.migration_config(connection), revision)
 
     def schema(self) -> schema.Schema:
         """Which revision the tables have, and which migrations are still to be run.
@@ -211,9 +212,16 @@ def _engine_of(url: str) -> Engine:
         )
     kept, more = _CONNECTIONS[name]
     if name == "sqlite":
-        return create_engine(parsed, pool_size=kept, max_overflow=more, pool_timeout=WAIT_SECONDS)
+        return create_engine(
+            parsed,
+            hide_parameters=True,
+            pool_size=kept,
+            max_overflow=more,
+            pool_timeout=WAIT_SECONDS,
+        )
     return create_engine(
         parsed.set(drivername="postgresql+psycopg"),
+        hide_parameters=True,  # what was to be stored is nothing for a log
         pool_pre_ping=True,
         pool_size=kept,
         max_overflow=more,

@@ -1,6 +1,7 @@
 """Revisions of the tables: which one a database has, which the code has, and what lies between."""
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -47,16 +48,16 @@ def look(connection: Connection) -> Schema:
         ConfigurationError: it is one that this code does not know.
     """
     current = MigrationContext.configure(connection).get_current_revision()
-    return compare(current, connection)
+    return compare(current)
 
 
-def compare(current: str | None, connection: Connection) -> Schema:
+def compare(current: str | None) -> Schema:
     """What is between a revision and the newest.
 
     Raises:
         ConfigurationError: this code does not know the revision.
     """
-    scripts = ScriptDirectory.from_config(migration_config(connection))
+    scripts = _scripts()
     newest = scripts.get_current_head()
     assert newest is not None  # the package has migrations
     try:
@@ -70,3 +71,9 @@ def compare(current: str | None, connection: Connection) -> Schema:
         ) from error
     steps = (Step(one.revision, one.doc) for one in reversed(found))
     return Schema(current, newest, tuple(steps))
+
+
+@cache
+def _scripts() -> ScriptDirectory:
+    # To read them takes longer than all else that a server does at its start.
+    return ScriptDirectory(str(MIGRATIONS))
