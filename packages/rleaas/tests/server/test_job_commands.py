@@ -154,6 +154,7 @@ def test_evaluations_are_run_read_compared_and_exported(
     assert (told["delta"], told["winner"]) == (0.0, "tie")
     table = cli("eval", "compare", id, later["id"])[1]
     assert "ahead" in table
+    assert "inconclusive: 0 [0, 0] (95 %)" in table
     assert table.splitlines()[-1].split() == ["2", "2", "2", "0"]
     assert cli("rollout", "compare", "CartPole", id, later["id"])[1] == table
     both = (

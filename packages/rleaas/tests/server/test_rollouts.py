@@ -199,6 +199,8 @@ def test_two_evaluations_are_compared_seed_by_seed(evaluated: tuple[Running, str
 
     assert (found.delta, found.winner, found.winner_id) == (6.0, "trained", second)
     assert [one["delta"] for one in found.per_scenario_diff] == [8.0, 4.0]
+    assert (found.paired["pairs"], found.paired["mean_difference"]) == (2, 6.0)
+    assert found.paired["verdict"] == "inconclusive"
     assert (same.delta, same.winner) == (0.0, "tie")
 
 

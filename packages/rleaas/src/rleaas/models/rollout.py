@@ -40,7 +40,11 @@ class Rollout(Shape):
 
 
 class RolloutComparison(Shape):
-    """How two rollouts or evaluations differ; `delta` is the second's score less the first's."""
+    """How two rollouts or evaluations differ; `delta` is the second's score less the first's.
+
+    `paired` is about the seeds that both played: `pairs`, `mean_difference`, its `interval`, `p`
+    and a `verdict` on the second: `better`, `worse` or `inconclusive`.
+    """
 
     environment_name: str
     delta: float | None = None
@@ -50,6 +54,7 @@ class RolloutComparison(Shape):
     baseline: JsonObject = Field(default_factory=dict[str, object])
     trained: JsonObject = Field(default_factory=dict[str, object])
     per_scenario_diff: list[JsonObject] = Field(default_factory=list[JsonObject])
+    paired: JsonObject = Field(default_factory=dict[str, object])
 
 
 class AuditReport(Shape):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC
 from typing import Final, cast
 
+from rleaas.server.pairs import paired
 from rleaas.server.render_audit import harmless
 from rleaas.server.rules.json_values import items, number
 from rleaas.server.store.tables import JsonObject, RolloutRow
@@ -48,7 +49,10 @@ def rollout(row: RolloutRow, environment: str | None, *, whole: bool) -> JsonObj
 
 
 def comparison(environment: str, baseline: JsonObject, trained: JsonObject) -> JsonObject:
-    """How two rollouts, or two evaluations, differ; `delta` is None where one has no score."""
+    """How two rollouts, or two evaluations, differ; `delta` is None where one has no score.
+
+    `winner` has the higher score; whether that says anything is in `paired`.
+    """
     first, second = _score(baseline), _score(trained)
     delta = None if first is None or second is None else second - first
     winner = None if delta is None else "tie" if delta == 0 else _winner(delta)
@@ -66,6 +70,7 @@ def comparison(environment: str, baseline: JsonObject, trained: JsonObject) -> J
         "winner_id": ids.get(winner or ""),
         "per_scenario_diff": scenarios,
         "scenario_breakdown": scenarios,
+        "paired": paired([one for one in map(_delta, scenarios) if one is not None]),
     }
 
 
@@ -106,6 +111,10 @@ def _by_seed(baseline: JsonObject, trained: JsonObject) -> list[JsonObject]:
         }
         for seed in sorted(before.keys() & after.keys())
     ]
+
+
+def _delta(one: JsonObject) -> float | None:
+    return number(one["delta"])
 
 
 def _rewards(report: JsonObject) -> dict[int, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -92,6 +92,7 @@ def print_comparison(asked: Asked, found: RolloutComparison) -> None:
             "delta": found.delta,
             "ahead": found.winner,
             "seeds of both": len(found.per_scenario_diff),
+            "seed by seed": _judged(found.paired),
         }
     )
     if found.per_scenario_diff:
@@ -99,6 +100,15 @@ def print_comparison(asked: Asked, found: RolloutComparison) -> None:
         titles = ("seed", "baseline", "trained", "delta")
         rows = [[one.get(title) for title in titles] for one in found.per_scenario_diff]
         print_table(titles, rows, empty="")
+
+
+def _judged(paired: dict[str, object]) -> str | None:
+    interval = paired.get("interval")
+    if not isinstance(interval, list):
+        return None
+    low, high = cast("list[float]", interval)
+    mean, verdict = paired.get("mean_difference"), paired.get("verdict")
+    return f"{verdict}: {mean:.4g} [{low:.4g}, {high:.4g}] (95 %)"
 
 
 def _scored(one: dict[str, object]) -> str:

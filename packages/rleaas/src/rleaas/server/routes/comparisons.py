@@ -47,7 +47,8 @@ async def compare(body: StartRollouts, caller: CallerOf) -> JsonObject:
             code="evaluations_unfinished",
             hint="Ask again; what is being played is not played again",
         )
-    told = render_rollouts.comparison(str(reports[0]["environment_name"]), *reports)
+    where = str(reports[0]["environment_name"])
+    told = await run_in_threadpool(render_rollouts.comparison, where, *reports)
     return {**told, "agent_checkpoints": body.agent_checkpoints}
 
 

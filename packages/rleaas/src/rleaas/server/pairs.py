@@ -1,0 +1,49 @@
+"""Whether the differences of paired episodes say that one side is better."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from rleaas.server.store.tables import JsonObject
+
+CONFIDENCE: Final = 0.95
+_FLIPPED_UP_TO: Final = 2000
+"""Pairs beyond that are so many that the sum of flipped signs is normal, and quickly reckoned."""
+
+
+def paired(differences: Sequence[float]) -> JsonObject:
+    """The mean difference with its interval, and a verdict on the second side.
+
+    As with `rlmesh.compare`, a verdict needs both the interval (BCa bootstrap) to leave out zero
+    and the paired test (changes of sign) to agree; else it is `inconclusive`.
+    """
+    # Takes numpy along, which a server that compares nothing has no use for.
+    from rlmesh.runs.statistics import bootstrap_mean_interval
+
+    count = len(differences)
+    mean = sum(differences) / count if count else None
+    interval = bootstrap_mean_interval(differences, CONFIDENCE) if count > 1 else None
+    p = _p(differences)
+    beside_zero = interval is not None and (interval.low > 0 or interval.high < 0)
+    verdict = "inconclusive"
+    if mean is not None and beside_zero and p < 1 - CONFIDENCE:
+        verdict = "better" if mean > 0 else "worse"
+    return {
+        "pairs": count,
+        "mean_difference": mean,
+        "interval": None if interval is None else [interval.low, interval.high],
+        "p": p,
+        "confidence": CONFIDENCE,
+        "verdict": verdict,
+    }
+
+
+def _p(differences: Sequence[float]) -> float:
+    from rlmesh.runs.paired import sign_flip_p
+
+    if len(differences) <= _FLIPPED_UP_TO:
+        return sign_flip_p(differences)
+    spread = math.sqrt(sum(one * one for one in differences))
+    return math.erfc(abs(sum(differences)) / spread / math.sqrt(2)) if spread else 1.0
