@@ -20,6 +20,7 @@ from rleaas.server.store import events, governance
 from rleaas.server.store.database import Database
 from rleaas.server.store.tables import JobRow, KpiRow, OrganisationRow, RolloutRow
 from sqlalchemy import select
+from sqlalchemy.exc import IntegrityError
 
 from .conftest import Running, Start
 
@@ -167,3 +168,16 @@ def test_what_is_not_offered_is_no_error_of_the_server(
 
     assert reply.status_code == 501
     assert [one for one in caplog.records if one.levelname == "ERROR"] == []
+
+
+def test_a_statement_that_fails_does_not_tell_what_was_to_be_stored(
+    database_place: Path | str,
+) -> None:
+    database = Database(database_place)
+    database.migrate()
+    with pytest.raises(IntegrityError) as failure, database.write() as session:
+        session.add(OrganisationRow(id=1, name="hunter2", limits={}, created_at=LONG_AGO))
+    database.close()
+
+    assert "INSERT" in str(failure.value)
+    assert "hunter2" not in str(failure.value)
