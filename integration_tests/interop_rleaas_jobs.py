@@ -5,6 +5,8 @@
 
 import hashlib
 import urllib.request
+from collections.abc import Callable
+from functools import partial
 
 from interop_rleaas_environments import MAIN
 from interop_rleaas_world import QUICK_PPO, World, effect, published, raises, told
@@ -20,7 +22,11 @@ def configure_training(world: World) -> None:
     raises(ValueError, lambda: world.client.TrainingJob.configure_training("NOPE"))
 
 
-@effect("TrainingClient.run", "a job that trains; an unknown environment is refused")
+@effect(
+    "TrainingClient.run",
+    "a job that trains; an unknown environment is refused",
+    "as promised with PPO; GRPO, verifiers and suites are refused by name until they have effect",
+)
 def run(world: World) -> None:
     world.client.AuditLog.configure_governance(MAIN, human_in_the_loop=True)
     job = world.client.TrainingJob.run(MAIN, algorithm="PPO", config=QUICK, name="first")
@@ -32,6 +38,9 @@ def run(world: World) -> None:
         published.EnvironmentNotFound,
         lambda: world.client.TrainingJob.run("nobody", algorithm="PPO", config=QUICK),
     )
+    for wish in ({"algorithm": "GRPO"}, {"verifier_ids": ["v"]}, {"scenario_suite_id": "s"}):
+        asked = {"algorithm": "PPO", "config": QUICK, **wish}
+        refused(partial(world.client.TrainingJob.run, MAIN, **asked))
     world.kept.update(job=job, long=by_id)
 
 
@@ -146,13 +155,19 @@ def list_rollouts(world: World) -> None:
     world.kept.update(stored=stored["id"])
 
 
-@effect("EvaluationClient.run", "an evaluation of the checkpoint, on the environment it knows")
+@effect(
+    "EvaluationClient.run",
+    "an evaluation of the checkpoint, on the environment it knows",
+    "as promised; verifiers and suites are refused by name until they have effect",
+)
 def evaluate(world: World) -> None:
     job = world.client.Evaluation.run(world.first, "", name="one")
     assert job.id
     told(job, name="one", environment=MAIN)
     error = raises(published.RLEaaSAPIError, lambda: world.client.Evaluation.run("ckpt_none", ""))
     assert error.status_code == 404
+    refused(lambda: world.client.Evaluation.run(world.first, "suite_1"))
+    refused(lambda: world.client.Evaluation.run(world.first, "", verifier_ids=["v"]))
     # It is played beside the first one, and compared with it later.
     world.kept.update(evaluation=job, beside=world.client.Evaluation.run(world.last, ""))
 
@@ -330,6 +345,13 @@ def agent_health(world: World) -> None:
     health = world.client.Metrics.agent_health()
     told(health, status="degraded")
     assert any("broken" in one for one in health["warnings"])
+
+
+def refused(call: Callable[[], object]) -> None:
+    """Require that the server says by name what it cannot do."""
+    error = raises(published.RLEaaSAPIError, call)
+    assert error.status_code == 422
+    assert "not available" in error.detail
 
 
 def fetched(world: World, place: str) -> bytes:
