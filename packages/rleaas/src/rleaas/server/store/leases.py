@@ -9,7 +9,9 @@ from sqlalchemy.orm import Session
 
 from rleaas.server.store.tables import LeaseRow
 
-LEASE_SECONDS: Final = 15.0
+# Renewed at a third of it. A server under full load may wait long for its turn to write, and must
+# not be taken for dead: its jobs would end as failed.
+LEASE_SECONDS: Final = 30.0
 _SERVER: Final = "server:"
 
 
