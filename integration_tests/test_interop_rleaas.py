@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 SCRIPT = Path(__file__).with_name("interop_rleaas_script.py")
 KEY = "rleaas_sk_interop"
@@ -54,7 +54,7 @@ def table(helpers: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
             env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
             capture_output=True,
             text=True,
-            timeout=150,
+            timeout=240,
             check=False,
         )
     assert done.returncode == 0, done.stderr
