@@ -23,6 +23,8 @@ from typing import (
     overload,
 )
 
+from rlcore import ConfigurationError
+
 from rleaas._flow.context import Context
 from rleaas._flow.wire import Flow, Stream
 from rleaas.models.html import Listing
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Y = TypeVar("Y")
 
 
 class Driver(Protocol):
@@ -73,12 +76,48 @@ def _listing(flow: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[..., Flow
 
     @functools.wraps(flow)
     def listing(holder: Any, /, *args: P.args, **kwargs: P.kwargs) -> Flow[T]:
-        result = yield from flow(holder, *args, **kwargs)
+        result = yield from _begun(flow.__qualname__, flow(holder, *args, **kwargs))
         if type(result) is list:
             return cast("T", Listing(cast("list[object]", result)))
         return result
 
     return listing
+
+
+def _streaming(flow: Callable[Concatenate[Any, P], Stream[T]]) -> Callable[..., Stream[T]]:
+    @functools.wraps(flow)
+    def streaming(holder: Any, /, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:
+        yield from _begun(flow.__qualname__, flow(holder, *args, **kwargs))
+
+    return streaming
+
+
+def _begun(name: str, steps: Generator[Y, object, T]) -> Generator[Y, object, T]:
+    """Perform a flow; what fails before its first step is about the arguments.
+
+    Raises:
+        ConfigurationError: it cannot use an argument; nothing was sent.
+    """
+    try:
+        step = next(steps)
+    except StopIteration as done:
+        return cast("T", done.value)
+    except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
+        raise ConfigurationError(
+            f"{name} cannot use an argument: {error}", hint="Look at its type and its range."
+        ) from error
+    try:
+        while True:
+            try:
+                answer = yield step
+            except Exception as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as done:
+        return cast("T", done.value)
+    finally:
+        steps.close()
 
 
 class call(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property`
@@ -109,7 +148,7 @@ class stream(Generic[P, T]):  # noqa: N801 - used as a decorator, like `property
     """A method that is a stream of values: an iterator, or an async iterator."""
 
     def __init__(self, flow: Callable[Concatenate[Any, P], Stream[T]]) -> None:
-        self.flow = flow
+        self.flow = _streaming(flow)
         self.__doc__ = flow.__doc__
 
     @overload

@@ -8,11 +8,13 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import httpx
 import pytest
 import rleaas.resources
-from rlcore import ConfigurationError
+from rlcore import ConfigurationError, Error
 from rleaas._binding import Resource, call, stream
-from rleaas._flow.wire import Listen, Request, Save
+from rleaas._drivers.exchange import arguments, failures
+from rleaas._flow.wire import Listen, Request, Save, Work
 from rleaas.models import (
     Agent,
     Checkpoint,
@@ -169,7 +171,9 @@ def holder(owner: type[Resource[Any]]) -> Any:
     return owner(DRIVER)
 
 
-def first_request(flow: Callable[..., Any], owner: type[Resource[Any]], **given: object) -> Request:
+def first_request(
+    flow: Callable[..., Any], kind: type[Resource[Any]], /, **given: object
+) -> Request:
     arguments: dict[str, object] = {}
     positional: list[object] = []
     for parameter in list(inspect.signature(flow).parameters.values())[1:]:
@@ -186,9 +190,11 @@ def first_request(flow: Callable[..., Any], owner: type[Resource[Any]], **given:
             positional.append(value)
         else:
             arguments[parameter.name] = value
-    for name, value in ALSO.get((owner.__name__, flow.__name__), {}).items():
+    for name, value in ALSO.get((kind.__name__, flow.__name__), {}).items():
         arguments.setdefault(name, value)
-    step = next(flow(holder(owner), *positional, **arguments))
+    step = next(flow(holder(kind), *positional, **arguments))
+    if isinstance(step, Work):  # a file is read first
+        return Request(method="GET", path="/")
     if isinstance(step, Listen | Save):
         return step.request
     assert isinstance(step, Request), step
@@ -247,6 +253,52 @@ def test_what_names_nothing_is_refused_before_anything_is_sent(thing: object) ->
         taken.append(f"{owner}.{method}({name}=)")
 
     assert taken == []
+
+
+BAD: list[object] = [
+    object(),
+    3.5,
+    -1,
+    10**400,
+    float("nan"),
+    b"x",
+    {1, 2},
+    [None],
+    {"a": object()},
+    "",
+    "x" * 100_000,
+    "\ud800",
+    "a\nb",
+]
+
+
+def test_no_argument_makes_a_call_fail_with_anything_but_an_error_of_ours() -> None:
+    """What is sent all the same is for the platform to refuse."""
+    foreign: dict[str, str] = {}
+    for owner in resources():
+        for name, made in vars(owner).items():
+            if not isinstance(made, call | stream):
+                continue
+            for parameter in list(inspect.signature(made.flow).parameters.values())[1:]:
+                if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+                    continue
+                for value in BAD:
+                    try:
+                        request = first_request(made.flow, owner, **{parameter.name: value})
+                        with failures(request, "http://localhost:1", 3.0):
+                            httpx.Request(**_sent(request))
+                    except Error:
+                        continue
+                    except Exception as error:
+                        foreign[f"{owner.__name__}.{name}({parameter.name}=)"] = repr(error)[:100]
+
+    assert foreign == {}
+
+
+def _sent(request: Request) -> dict[str, Any]:
+    given: dict[str, Any] = dict(arguments(request, "http://localhost:1", 3.0))
+    del given["timeout"]
+    return given
 
 
 @pytest.mark.parametrize("method", ["run", "compare"])

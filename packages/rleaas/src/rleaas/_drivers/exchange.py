@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cache
 from importlib.metadata import version
-from typing import TypedDict
+from typing import TypedDict, cast
 
 import httpx
 from rlcore import (
@@ -45,6 +45,9 @@ class Arguments(TypedDict):
 LARGEST_BODY = 256 * 1024 * 1024
 """What is longer than this is saved to a file, or not what was asked for."""
 
+LONGEST_TIMEOUT = 1e9
+"""Seconds; more than this is no number that a socket takes."""
+
 
 @cache
 def trusted() -> ssl.SSLContext:
@@ -73,7 +76,13 @@ def arguments(
     """
     headers = dict(request.headers)
     content = request.content
-    seconds = timeout if request.timeout is None else request.timeout
+    # Callers of raw requests may say anything.
+    seconds = cast("object", timeout if request.timeout is None else request.timeout)
+    if not isinstance(seconds, int | float) or not 0 < seconds <= LONGEST_TIMEOUT:
+        raise ConfigurationError(
+            f"{request} cannot have the timeout {seconds!r}",
+            hint="Use a number of seconds above 0.",
+        )
     if request.json is not NO_BODY:
         content = encode(request)
         headers["Content-Type"] = "application/json"
@@ -195,6 +204,7 @@ def failures(
         httpx.InvalidURL: not_dialable,
         httpx.LocalProtocolError: not_dialable,
         httpx.DecodingError: garbled,
+        UnicodeEncodeError: not_dialable,
     }
     return boundary(f"sending {request} to {base_url}", mapping)
 
