@@ -21,6 +21,11 @@ from .conftest import MakeDatabase, Running, Start
 BODY = {"name": "careful"}
 
 
+@pytest.fixture
+def engine() -> None:
+    """Each outage is one of an engine, which its test names; where it does not, of SQLite."""
+
+
 def create(platform: Running, key: str = "once") -> httpx.Response:
     return platform.http.post("/api/agents", json=BODY, headers={"idempotency-key": key})
 
