@@ -6,11 +6,20 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO
+from typing import IO, Final
+
+# What children have to know of it they are told; the rest are secrets, or about other processes.
+_OURS: Final = ("RLEAAS_", "RLMESH_TOKEN", "RLMESH_SERVE_")
+_TOLD_TO_ALL: Final = frozenset({"RLEAAS_CACHE"})
+# It opens the database where its URL holds no password.
+_DATABASE_SECRETS: Final = frozenset({"PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE"})
 
 
 class Children:
-    """Starts processes and stops them with everything that they started themselves."""
+    """Starts processes and stops them with everything that they started themselves.
+
+    They have the server's variables, but for its secrets.
+    """
 
     def __init__(self) -> None:
         # A child that asks the kernel to die with its parent dies with the *thread* that started
@@ -42,7 +51,7 @@ class Children:
                     raise RuntimeError("the server is stopping; no process is started any more")
                 child = subprocess.Popen(
                     command,
-                    env={**os.environ, **environment},
+                    env={**inherited(os.environ), **environment},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -95,3 +104,12 @@ class Children:
         for child in left:
             self.stop(child, grace=grace)
         self._starter.shutdown()
+
+
+def inherited(variables: Mapping[str, str]) -> dict[str, str]:
+    """Of the server's variables, those that its children may see."""
+    return {
+        name: value
+        for name, value in variables.items()
+        if name in _TOLD_TO_ALL or not (name.startswith(_OURS) or name in _DATABASE_SECRETS)
+    }

@@ -16,6 +16,7 @@ from rleaas.server.listening import Listening
 from rleaas.server.logs import log_format, written
 from rleaas.server.settings import (
     ServerSettings,
+    allows_code,
     database_url,
     default_data_dir,
     is_loopback,
@@ -37,6 +38,7 @@ def serve(
     allow_insecure: bool = False,
     max_workers: int = 2,
     allowed_hosts: Iterable[str] = (),
+    allow_code: bool = False,
     idle_minutes: float = 60.0,
     drain_seconds: float = 10.0,
     logs: str | None = None,
@@ -57,6 +59,8 @@ def serve(
         max_workers: how many jobs run at the same time.
         allowed_hosts: hosts, as `name` or `name:port`, that the server may ask though they are not
             public: for repositories, probes and webhooks.
+        allow_code: let every organisation register sources that are code; else
+            `RLEAAS_ALLOW_CODE`, else only the operator's own may.
         idle_minutes: after how long an environment that nobody uses is stopped; 0 never.
         drain_seconds: how long requests that have begun may go on when it is told to stop; told
             twice, it waits for none.
@@ -84,6 +88,7 @@ def serve(
             is_local=not has_key and is_loopback(host),
             max_workers=max_workers,
             allowed_hosts=frozenset(allowed_hosts),
+            allow_code=allows_code(allow_code, snapshot()),
             idle_seconds=idle_minutes * 60 or None,
             drain_seconds=drain_seconds,
         )

@@ -10,6 +10,7 @@ from rlcore import ConfigurationError, Secret
 
 API_KEY_VARIABLE = "RLEAAS_SERVER_API_KEY"
 DATABASE_VARIABLE = "RLEAAS_DATABASE_URL"
+ALLOW_CODE_VARIABLE = "RLEAAS_ALLOW_CODE"
 DATABASE_FILE = "rleaas.db"
 
 
@@ -31,6 +32,8 @@ class ServerSettings:
             somebody does; None never.
         allowed_hosts: hosts, as `name` or `name:port`, that requests of the server may go to though
             they are not public.
+        allow_code: whether every organisation may register sources that are code; else only the
+            operator's own.
         drain_seconds: how long requests that have begun may go on when the server is told to stop.
     """
 
@@ -43,6 +46,7 @@ class ServerSettings:
     ready_timeout: float = 60.0
     idle_seconds: float | None = 3600.0
     allowed_hosts: frozenset[str] = frozenset()
+    allow_code: bool = False
     drain_seconds: float = 2.0
 
     @property
@@ -65,6 +69,18 @@ def server_api_key(argument: str | None, environ: Mapping[str, str]) -> Secret |
 def database_url(argument: str | None, environ: Mapping[str, str]) -> str | None:
     """Where the database is: the argument, else `RLEAAS_DATABASE_URL`; None: in the data."""
     return argument or environ.get(DATABASE_VARIABLE) or None
+
+
+def allows_code(argument: bool, environ: Mapping[str, str]) -> bool:
+    """Whether every organisation may register code: the argument, or `RLEAAS_ALLOW_CODE` is 1.
+
+    Raises:
+        ConfigurationError: the variable is neither 0 nor 1.
+    """
+    said = environ.get(ALLOW_CODE_VARIABLE) or "0"
+    if said not in ("0", "1"):
+        raise ConfigurationError(f"{ALLOW_CODE_VARIABLE} is {said!r}, neither 0 nor 1")
+    return argument or said == "1"
 
 
 def database_place(

@@ -90,6 +90,7 @@ class ServerState:
             data / "logs" / "environments",
             assets=self.assets,
             ready_timeout=settings.ready_timeout,
+            allow_code=settings.allow_code,
         )
         self.idle = IdleWatch(self.database, self.envhost, settings.idle_seconds)
         self.scheduler = Scheduler(

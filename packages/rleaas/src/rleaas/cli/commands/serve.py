@@ -47,6 +47,15 @@ def serve(
             help="A host that the server may ask though it is not public; repeatable.",
         ),
     ] = None,
+    allow_code: Annotated[
+        bool,
+        typer.Option(
+            "--allow-code",
+            help="Let every organisation register code (python://, gym://module:ID, unix://), "
+            "which runs in the server's account; else only the operator's own, `default`, may "
+            "[RLEAAS_ALLOW_CODE=1].",
+        ),
+    ] = False,
     idle: Annotated[
         float,
         typer.Option(
@@ -92,6 +101,7 @@ def serve(
         database=database_url,
         max_workers=workers,
         allowed_hosts=allow_host or (),
+        allow_code=allow_code,
         idle_minutes=idle,
         drain_seconds=drain_timeout,
         logs=log_format,

@@ -28,10 +28,16 @@ from rleaas.server.envhost.later import Later, call_later
 from rleaas.server.envhost.process import Launcher, Served
 from rleaas.server.keys import ServerKeys
 from rleaas.server.rules import lifecycle
-from rleaas.server.rules.sources import Source, SourceKind, no_source_reason, parse_source
+from rleaas.server.rules.sources import (
+    Source,
+    SourceKind,
+    no_source_reason,
+    parse_source,
+    require_permitted,
+)
 from rleaas.server.store import environments
 from rleaas.server.store.database import Database
-from rleaas.server.store.tables import JsonObject, VersionRow
+from rleaas.server.store.tables import FIRST_ORGANISATION, JsonObject, VersionRow
 
 logger = logging.getLogger("rleaas.server.envhost")
 
@@ -99,6 +105,7 @@ class EnvironmentHost:
         *,
         assets: AssetFiles | None = None,
         ready_timeout: float = 60.0,
+        allow_code: bool = False,
         clock: Callable[[], float] = time.monotonic,
         later: Later = call_later,
     ) -> None:
@@ -110,6 +117,7 @@ class EnvironmentHost:
         self._logs = logs
         self._assets = assets
         self._ready_timeout = ready_timeout
+        self._allow_code = allow_code
         self._clock = clock
         self._later = later
         self._crashes = Crashes(clock)
@@ -269,7 +277,7 @@ class EnvironmentHost:
     def _bring_up(self, start: _Start) -> Hosted:
         version = self._begin(start)
         name = version.environment.name
-        source = _source_of(version)
+        source = self._source_of(version)
         process: Served | None = None
         try:
             key = None
@@ -326,7 +334,7 @@ class EnvironmentHost:
                     code="environment_deprovisioned",
                     hint=f"POST /api/environments/{version.environment.name}/start brings it back",
                 )
-            _source_of(version)
+            self._source_of(version)
             environments.set_status(session, start.version_id, lifecycle.PROVISIONING)
         return version
 
@@ -420,6 +428,19 @@ class EnvironmentHost:
     def _is_up(self, version_id: int, slot: _Slot, process: Served) -> bool:
         return self._slots.get(version_id) is slot and slot.process is process
 
+    def _source_of(self, version: VersionRow) -> Source:
+        source = parse_source(version.source)
+        if source is None:
+            reason = version.status_reason or no_source_reason(version.environment.vertical)
+            raise ConflictError(
+                f"environment {version.environment.name!r} cannot be served: {reason}",
+                code="environment_without_source",
+            )
+        # Asked again at each start: it may be older than the rule, or out of a backup.
+        own = version.organisation_id == FIRST_ORGANISATION
+        require_permitted(source, may_run_code=own or self._allow_code)
+        return source
+
     def running(self) -> list[tuple[int, Served]]:
         """The versions that have a process, each with it."""
         with self._lock:
@@ -447,14 +468,3 @@ def _stop_all(processes: Iterable[Served | None]) -> None:
 
 def _server_is_stopping() -> ServerFailure:
     return ServerFailure("the server is stopping", status_code=503, code="server_stopping")
-
-
-def _source_of(version: VersionRow) -> Source:
-    source = parse_source(version.source)
-    if source is None:
-        reason = version.status_reason or no_source_reason(version.environment.vertical)
-        raise ConflictError(
-            f"environment {version.environment.name!r} cannot be served: {reason}",
-            code="environment_without_source",
-        )
-    return source

@@ -26,9 +26,14 @@ from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.rules import lifecycle, tool_access
 from rleaas.server.rules.json_values import fields
 from rleaas.server.rules.names import canonical_name, name_problem
-from rleaas.server.rules.sources import SourceProblem, no_source_reason, parse_source
+from rleaas.server.rules.sources import (
+    SourceProblem,
+    no_source_reason,
+    parse_source,
+    require_permitted,
+)
 from rleaas.server.store import audit, environments, jobs, once, repositories
-from rleaas.server.store.tables import EnvironmentRow, VersionRow
+from rleaas.server.store.tables import FIRST_ORGANISATION, EnvironmentRow, VersionRow
 
 router = APIRouter(
     route_class=RepeatableRoute,
@@ -43,7 +48,7 @@ readable = APIRouter(
 GRANT_SECONDS = 3600.0
 
 
-@router.post("/api/custom-environments", responses=documented(400, 404, 409, 422))
+@router.post("/api/custom-environments", responses=documented(400, 403, 404, 409, 422))
 def create_environment(
     body: CreateEnvironment, caller: Caller, key: IdempotencyHeader = None
 ) -> JsonObject:
@@ -51,7 +56,7 @@ def create_environment(
 
     Fields that are left out, and a source that is `custom`, leave what is there as it is.
     """
-    asked, reason = _registration(body)
+    asked, reason = _registration(caller, body)
     request = idempotency("environments", key, body.model_dump(mode="json", exclude={"repo"}))
     with caller.write() as session:
         done = once.earlier(session, request)
@@ -130,16 +135,16 @@ def list_versions(env: str, caller: Caller) -> JsonObject:
     return {"versions": versions, "count": len(versions)}
 
 
-@router.put("/api/environments/{env}", responses=documented(400, 404, 409, 422))
+@router.put("/api/environments/{env}", responses=documented(400, 403, 404, 409, 422))
 def update_environment(env: str, body: UpdateEnvironment, caller: Caller) -> JsonObject:
     """Rename an environment, or change its config, which makes a new version."""
     return _merged(env, MergeEnvironment(new_name=body.name, config=body.config), caller)
 
 
-@router.put("/api/custom-environments/{env}", responses=documented(400, 404, 409, 422))
+@router.put("/api/custom-environments/{env}", responses=documented(400, 403, 404, 409, 422))
 @router.put(
     "/api/environments/{env}/tools",
-    responses=documented(400, 404, 409, 422),
+    responses=documented(400, 403, 404, 409, 422),
     include_in_schema=False,
 )
 def merge_environment(env: str, body: MergeEnvironment, caller: Caller) -> JsonObject:
@@ -274,10 +279,12 @@ def _grant(caller: CallerOf, version: VersionRow, hosted: Hosted) -> JsonObject:
     }
 
 
-def _registration(body: CreateEnvironment) -> tuple[environments.Registration, str | None]:
+def _registration(
+    caller: CallerOf, body: CreateEnvironment
+) -> tuple[environments.Registration, str | None]:
     name = _require_name(body.name)
     vertical = body.vertical or body.category
-    asked = _described(body, name, vertical)
+    asked = _described(caller, body, name, vertical)
     return asked, None if asked.serves else no_source_reason(vertical)
 
 
@@ -292,7 +299,7 @@ def _merged(env: str, body: MergeEnvironment, caller: CallerOf) -> JsonObject:
             if problem:
                 raise ConfigurationError(problem, code="invalid_tool_access")
         before = row.name
-        asked = _described(body, name, body.vertical or body.category)
+        asked = _described(caller, body, name, body.vertical or body.category)
         if asked.details.get("metadata") is not None:
             asked.details["metadata"] = {**_metadata(row), **(body.metadata or {})}
         version, is_new = environments.merge(session, row, asked)
@@ -306,12 +313,14 @@ def _merged(env: str, body: MergeEnvironment, caller: CallerOf) -> JsonObject:
 
 
 def _described(
-    body: CreateEnvironment | MergeEnvironment, name: str, vertical: str | None
+    caller: CallerOf, body: CreateEnvironment | MergeEnvironment, name: str, vertical: str | None
 ) -> environments.Registration:
     try:
         source = parse_source(body.source)
     except SourceProblem as error:
         raise ConfigurationError(str(error), code="invalid_source") from error
+    own = caller.principal.organisation_id == FIRST_ORGANISATION
+    require_permitted(source, may_run_code=own or caller.state.settings.allow_code)
     given = body.model_dump(include=set(DETAILS), exclude_none=True)
     return environments.Registration(
         name=name,

@@ -2,9 +2,15 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
+
+from rlcore import PermissionDeniedError
 
 SUPPORTED = "gym://ID, python://module:attr, tcp://host:port or unix:///path"
+ALLOW_CODE: Final = "rleaas serve --allow-code"
 _NO_SOURCE = frozenset({"", "custom"})
+# Gymnasium's environments around those of gym, whose id, in the kwargs, may name any module.
+_WRAPPERS: Final = ("GymV21Environment-", "GymV26Environment-")
 
 
 class SourceKind(Enum):
@@ -20,6 +26,14 @@ class Source:
 
     text: str
     kind: SourceKind
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it names what runs as, or is dialled with the rights of, the server's user."""
+        scheme, _, target = self.text.partition("://")
+        if scheme == "gym":
+            return ":" in target or target.startswith(_WRAPPERS)
+        return scheme in {"python", "unix"}
 
 
 class SourceProblem(ValueError):
@@ -50,6 +64,21 @@ def parse_source(text: str | None) -> Source | None:
     if scheme in {"tcp", "unix"}:
         return Source(text, SourceKind.SERVED_ELSEWHERE)
     raise SourceProblem(f"source {text!r} has the unknown scheme {scheme!r}; use {SUPPORTED}")
+
+
+def require_permitted(source: Source | None, *, may_run_code: bool) -> None:
+    """Refuse code of those who are not trusted with the account that the server runs in.
+
+    Raises:
+        PermissionDeniedError: the source is code, and its organisation may not bring any.
+    """
+    if source is None or may_run_code or not source.is_code:
+        return
+    raise PermissionDeniedError(
+        f"the source {source.text!r} is code, which only the operator's organisation may register",
+        code="code_not_allowed",
+        hint=f"Use gym://ID or tcp://host:port; the operator can allow code with {ALLOW_CODE}",
+    )
 
 
 def no_source_reason(vertical: str | None) -> str:
