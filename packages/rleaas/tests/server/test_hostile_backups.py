@@ -276,8 +276,12 @@ def test_no_byte_can_be_changed_unseen(good: Path, tmp_path: Path) -> None:
     content = good.read_bytes()
     path = tmp_path / "changed.zip"
     manifest, members = read(good)
-    for at in range(7, len(content), len(content) // 400):
-        path.write_bytes(content[:at] + bytes([content[at] ^ 0x10]) + content[at + 1 :])
+    # Everywhere now and then, and each bit of where the members are listed.
+    listed = range(content.index(b"PK\x01\x02"), len(content))
+    flips = [(at, 0x10) for at in range(7, len(content), len(content) // 400)]
+    flips += [(at, 1 << bit) for at in listed for bit in range(8)][:: max(len(listed) // 100, 1)]
+    for at, bit in flips:
+        path.write_bytes(content[:at] + bytes([content[at] ^ bit]) + content[at + 1 :])
         try:
             with ArchiveReader(path) as archive:
                 found = {name: b"".join(archive.read(name)) for name in archive.members}

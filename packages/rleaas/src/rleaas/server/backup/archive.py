@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final, Self, cast
 
-from rlcore import ConfigurationError, RLEaaSError
+from rlcore import ConfigurationError, Error, RLEaaSError
 
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = "rleaas-backup"
@@ -256,8 +256,9 @@ def _blamed_on_the_archive(name: str | None = None) -> Generator[None]:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError) as error:
         raise damaged(f"it is not a whole archive{where}: {error}") from error
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, ConfigurationError):
+    except (ValueError, RuntimeError, OSError) as error:
+        # Also what is told to be encrypted, nested without end, or to stand before the file.
+        if isinstance(error, Error):
             raise
         raise damaged(f"it cannot be read{where}: {error}") from error
 
