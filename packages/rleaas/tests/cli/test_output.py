@@ -137,9 +137,9 @@ def test_the_reader_of_a_pipe_may_go_away(cli: Cli) -> None:
 def test_completion_offers_the_names_of_the_server_and_nothing_where_there_is_none(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("Bank one", "Bank two", "Other"):
+    for name in ("Bank-1", "Bank/ü_2", "Other"):
         cli("env", "create", name, "--source", "custom")
-    assert complete("rleaas env get Ban", monkeypatch, capsys) == ["Bank one", "Bank two"]
+    assert complete("rleaas env get Ban", monkeypatch, capsys) == ["Bank-1", "Bank/ü_2"]
     assert complete("rleaas tool list --env O", monkeypatch, capsys) == ["Other"]
     assert "list" in complete("rleaas env l", monkeypatch, capsys)
     monkeypatch.setenv("RLEAAS_BASE_URL", "http://127.0.0.1:1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,10 @@ MOST = 200
 """How many names are looked at, where the platform gives them in pages."""
 
 COMPLETION_SECONDS = 2.0
+
+# Completion puts a name on the command line as it is, zsh even evaluates it, and a name is what
+# some teammate made of it. No shell reads anything but itself in these.
+_LITERAL = re.compile(r"\w[\w./:@+-]*")
 
 
 def _environments(client: Client) -> list[str]:
@@ -100,7 +105,10 @@ _NAMES: Mapping[str, Callable[[Client], list[str]]] = {
 
 
 def completion(kind: str) -> Callable[[typer.Context, str], list[str]]:
-    """Return what completes an argument to a name of this kind; nothing where no server answers."""
+    """Return what completes an argument to a name of this kind; nothing where no server answers.
+
+    Names that a shell would not take literally, as one word, are not offered.
+    """
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         given: Mapping[str, str | None] = ctx.params
@@ -116,7 +124,7 @@ def completion(kind: str) -> Callable[[typer.Context, str], list[str]]:
         except Error:
             # A shell that completes has no place for an error; the command itself will say it.
             return []
-        return [name for name in found if name.startswith(incomplete)]
+        return [name for name in found if name.startswith(incomplete) and _LITERAL.fullmatch(name)]
 
     return complete
 
