@@ -1,16 +1,20 @@
 import json
+import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from rlcore import ConfigurationError, InvalidRequestError, NotFoundError
+from rlcore import ConfigurationError, InvalidRequestError, NotFoundError, Secret
 from rleaas import AsyncClient, Client
 from rleaas.resources.webhooks import WebhooksClient
-from rleaas.server.courier import Courier
+from rleaas.server.courier import PURPOSE, Courier
+from rleaas.server.dialling import ask
 from rleaas.server.outbound import Outbound
 from rleaas.server.rules import webhooks as rules
 from rleaas.server.store import events, jobs, webhooks
@@ -59,6 +63,53 @@ def receiver() -> Iterator[Receiver]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+class Dripping:
+    """Answers each connection with a head, and then the same bytes again and again."""
+
+    def __init__(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}/"
+        self._ended = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def begin(self, head: bytes, again: bytes, pause: float = 0.0) -> None:
+        self._run(partial(self._accept, head, again, pause))
+
+    def end(self) -> None:
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        self._listener.close()
+
+    def _run(self, work: Callable[[], None]) -> None:
+        self._threads.append(threading.Thread(target=work))
+        self._threads[-1].start()
+
+    def _accept(self, head: bytes, again: bytes, pause: float) -> None:
+        while not self._ended.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # it was ended
+                return
+            self._run(partial(self._answer, connection, head, again, pause))
+
+    def _answer(self, connection: socket.socket, head: bytes, again: bytes, pause: float) -> None:
+        with connection, suppress(ConnectionError):  # the other side has had enough
+            connection.sendall(head)
+            while not self._ended.wait(pause):
+                connection.sendall(again)
+
+
+@pytest.fixture
+def dripping() -> Iterator[Dripping]:
+    found = Dripping()
+    yield found
+    found.end()
 
 
 def allowing(running: Running) -> Courier:
@@ -145,7 +196,7 @@ def test_a_server_that_died_while_it_delivered_is_made_up_for(
         state = platform.server.state
         with state.database.write() as session:
             webhooks.plan(session)
-            assert len(webhooks.take(session, 10)) >= 1
+            assert len(webhooks.take(session, lambda _: True)) >= 1
         courier.step()
         held = len(receiver.got)
         past = datetime.now(UTC) - timedelta(seconds=1)
@@ -170,6 +221,9 @@ def test_nobody_listening_is_an_error_in_the_log(platform: Running) -> None:
 @pytest.mark.parametrize(
     ("url", "code"),
     [
+        ("http://127.0.0.1/a\r\nX: y", "invalid_url"),
+        ("http://127.0.0.1/\x00", "invalid_url"),
+        ("http://a\x00b/", "invalid_url"),
         ("http://127.0.0.1/", "address_not_public"),
         ("https://127.0.0.1/", "address_not_public"),
         ("https://[::1]/", "address_not_public"),
@@ -185,6 +239,77 @@ def test_a_url_that_must_not_be_asked_is_refused(platform: Running, url: str, co
     reply = platform.http.post("/api/webhooks", json={"url": url})
 
     assert (reply.status_code, reply.json()["code"]) == (422, code)
+
+
+def test_of_an_endless_answer_only_the_status_and_a_beginning_is_read(dripping: Dripping) -> None:
+    dripping.begin(b"HTTP/1.1 200 OK\r\ncontent-length: 9999999999\r\n\r\n", b"x" * 65536)
+    place = Outbound(["127.0.0.1"]).permit(dripping.url, frozenset({"http"}))
+
+    answer = ask(place, "GET", dripping.url, seconds=10.0, headers={})
+
+    assert (answer.status_code, len(answer.body)) == (200, 65536)
+
+
+@pytest.mark.parametrize(
+    ("head", "status"), [(b"HTTP/1.1 200 OK\r\nx: ", None), (b"HTTP/1.1 200 OK\r\n\r\n", 200)]
+)
+def test_who_answers_in_drops_is_left_when_the_time_is_up(
+    dripping: Dripping, head: bytes, status: int | None
+) -> None:
+    dripping.begin(head, b"x", pause=0.02)
+    place = Outbound(["127.0.0.1"]).permit(dripping.url, frozenset({"http"}))
+
+    answer = ask(place, "GET", dripping.url, seconds=0.3, headers={})
+
+    assert answer.status_code == status
+    assert status is not None or answer.error == "no answer came within 0.3 s"
+
+
+def test_a_slow_receiver_holds_up_no_other_organisation_and_leaves_room_for_its_own(
+    platform: Running, receiver: Receiver, dripping: Dripping
+) -> None:
+    courier = allowing(platform)
+    database = platform.server.state.database
+    platform.ok(platform.http.post("/api/organisations", json={"name": "lab", "admin": "a@lab"}))
+    dripping.begin(b"HTTP/1.1 200 OK\r\nx: ", b"x", pause=0.02)
+    with Client(base_url=platform.server.url) as client:
+        slow = client.Webhook.register(dripping.url, ["tool.registered"])
+        own = client.Webhook.register(receiver.url, ["tool.registered"])
+        with database.write(2) as session:
+            sealed = platform.server.state.keys.seal(PURPOSE, Secret(SECRET))
+            webhooks.add(session, url=receiver.url, names=[], job_id=None, sealed=sealed)
+        for organisation in (1, 1, 1, 2):
+            with database.write(organisation) as session:
+                events.add(session, "tool:1", "tool.registered", {})
+        while len(receiver.got) < 4:
+            assert courier.step()
+        crowded = platform.http.post(f"/api/webhooks/{slow.id}/test")
+        waiting = [one.attempts for one in client.Webhook.deliveries(slow.id)]
+        fine = client.Webhook.deliveries(own.id)
+        dripping.end()
+        courier.close()
+
+    assert {one.status for one in fine} == {"delivered"}
+    assert sorted(waiting) == [0, 1, 1]
+    assert (crowded.status_code, crowded.headers["retry-after"]) == (429, "10")
+
+
+def test_passwords_in_urls_are_neither_told_nor_audited(
+    platform: Running, receiver: Receiver
+) -> None:
+    allowing(platform)
+    url = receiver.url.replace("//", "//me:hunter2@x@")
+    made = platform.http.post("/api/webhooks", json={"url": url})
+    tested = platform.http.post(f"/api/webhooks/{made.json()['id']}/test")
+    listed = platform.http.get("/api/webhooks")
+    audited = platform.http.get("/api/audit")
+
+    assert (made.json()["url"], tested.json()["status"]) == (receiver.url, "delivered")
+    assert receiver.got[0][0]["Authorization"].startswith("Basic ")
+    for reply in (made, tested, listed, audited):
+        assert reply.status_code == 200
+        assert "hunter2" not in reply.text
+        assert "x@" not in reply.text
 
 
 def test_a_name_that_leads_somewhere_private_later_is_not_asked(

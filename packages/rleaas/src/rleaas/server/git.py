@@ -24,7 +24,7 @@ _LONGEST_TEXT: Final = 64 * 1024
 _MOST_FILES: Final = 5000
 _SHORTHAND = re.compile(r"(?P<who>[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+):(?P<path>[^/].*)")
 _BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+@=-]{0,254}")
-_NO_PASSWORDS = re.compile(r"//[^/@\s]+@")
+_NO_PASSWORDS = re.compile(r"//[^/?#\s]+@")
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,6 +157,7 @@ class ServerState:
             last_first.callback(self.database.close)
             last_first.callback(self.denials.flush, everything=True)
             last_first.callback(self.rounds.stop)
+            last_first.callback(lambda: self.courier.close())
             last_first.callback(self.couriers.stop)
             last_first.callback(self._children.close)
             last_first.callback(self.envhost.close)

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from rleaas.server.access import Caller, CallerOf, require_user
 from rleaas.server.courier import PURPOSE
 from rleaas.server.failures import documented
+from rleaas.server.git import without_password
 from rleaas.server.routes.bodies import Body, JsonObject
 from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
@@ -110,16 +111,19 @@ def list_deliveries(
 @router.post("/api/webhooks/{webhook_id}/test", dependencies=[Once], responses=documented(404))
 def test_webhook(webhook_id: str, caller: Caller) -> JsonObject:
     """Send a test event now, and tell what came of it."""
-    with caller.write() as session:
-        webhook = webhooks.find(session, webhook_id)
-        events.add(session, f"webhook:{webhook.id}", rules.TEST, {"by": caller.principal.actor})
-        session.flush()
-        event = session.get_one(EventRow, events.newest(session))
-        parcel = Parcel(webhooks.plan_one(session, webhook, event), webhook, event)
-        webhooks.hold(parcel)
-        _record(session, caller, webhook, "webhook.tested")
     courier = caller.state.courier
-    courier.note(parcel, courier.attempt(parcel))
+    with caller.read() as session:
+        place = courier.place(webhooks.find(session, webhook_id))
+    with place:
+        with caller.write() as session:
+            webhook = webhooks.find(session, webhook_id)
+            events.add(session, f"webhook:{webhook.id}", rules.TEST, {"by": caller.principal.actor})
+            session.flush()
+            event = session.get_one(EventRow, events.newest(session))
+            parcel = Parcel(webhooks.plan_one(session, webhook, event), webhook, event)
+            webhooks.hold(parcel)
+            _record(session, caller, webhook, "webhook.tested")
+        courier.note(parcel, courier.attempt(parcel))
     with caller.read() as session:
         found = webhooks.deliveries(session, webhook_id, 1000)
     return next(_delivery(one) for one in found if one.event.id == event.id)
@@ -164,7 +168,7 @@ def _record(session: Session, caller: CallerOf, row: WebhookRow, action: str) ->
         action=action,
         subject=f"webhook:{row.id}",
         job_id=row.job_id,
-        data={"url": row.url, "events": row.events},
+        data={"url": without_password(row.url), "events": row.events},
     )
 
 
@@ -175,7 +179,7 @@ def _listed(rows: Sequence[WebhookRow]) -> JsonObject:
 def _webhook(row: WebhookRow) -> JsonObject:
     return {
         "id": row.id,
-        "url": row.url,
+        "url": without_password(row.url),
         "events": row.events,
         "job_id": row.job_id,
         "is_active": row.is_active,

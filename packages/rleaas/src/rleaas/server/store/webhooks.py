@@ -1,7 +1,7 @@
 """Webhooks and their deliveries in the database."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -19,6 +19,8 @@ DELIVERED: Final = "delivered"
 GIVEN_UP: Final = "failed"
 # Longer than an attempt can take: then another server may try.
 HELD: Final = timedelta(seconds=60)
+# How many deliveries to one webhook may be under way.
+AT_ONCE: Final = 2
 _SCAN: Final = 500
 
 
@@ -144,23 +146,29 @@ def plan(session: Session) -> bool:
     return more
 
 
-def take(session: Session, limit: int) -> list[Parcel]:
-    """Take deliveries that are due; for a while nobody else takes them."""
-    now = datetime.now(UTC)
-    found = [
-        Parcel(*row)
-        for row in session.execute(
-            select(DeliveryRow, WebhookRow, EventRow)
-            .join(WebhookRow, WebhookRow.id == DeliveryRow.webhook_id)
-            .join(EventRow, EventRow.id == DeliveryRow.event_id)
-            .where(DeliveryRow.status == PENDING, DeliveryRow.due_at <= now)
-            .order_by(DeliveryRow.due_at, DeliveryRow.id)
-            .limit(limit)
-        )
-    ]
-    for parcel in found:
-        hold(parcel)
-    return found
+def take(session: Session, enter: Callable[[WebhookRow], bool]) -> list[Parcel]:
+    """Take deliveries that are due and may `enter`; for a while nobody else takes them."""
+    turn = func.row_number().over(
+        partition_by=DeliveryRow.webhook_id, order_by=(DeliveryRow.due_at, DeliveryRow.id)
+    )
+    due = (
+        select(DeliveryRow.id, turn.label("turn"))
+        .where(DeliveryRow.status == PENDING, DeliveryRow.due_at <= datetime.now(UTC))
+        .subquery()
+    )
+    first = session.execute(
+        select(DeliveryRow, WebhookRow)
+        .join(due, due.c.id == DeliveryRow.id)
+        .join(WebhookRow, WebhookRow.id == DeliveryRow.webhook_id)
+        .where(due.c.turn <= AT_ONCE)
+        .order_by(DeliveryRow.due_at, DeliveryRow.id)
+    )
+    taken: list[Parcel] = []
+    for delivery, webhook in first:
+        if enter(webhook):
+            taken.append(Parcel(delivery, webhook, session.get_one(EventRow, delivery.event_id)))
+            hold(taken[-1])
+    return taken
 
 
 def hold(parcel: Parcel) -> None:
