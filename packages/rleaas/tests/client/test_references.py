@@ -6,7 +6,9 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import httpx
 import pytest
@@ -19,7 +21,9 @@ from rleaas.models import (
     Agent,
     Checkpoint,
     Environment,
+    EnvironmentVersion,
     Evaluation,
+    NewApiKey,
     Scenario,
     ScenarioSuite,
     Tool,
@@ -31,7 +35,7 @@ from rleaas.resources.agent_handle import AgentResource
 from rleaas.resources.checkpoints import CheckpointResource
 from rleaas.resources.environment_handle import EnvironmentResource
 from rleaas.resources.evaluation_handle import EvaluationJobResource
-from rleaas.resources.evaluations import EvaluationClient
+from rleaas.resources.keys import KeysClient
 from rleaas.resources.training_handle import TrainingJobResource
 from rleaas.resources.verifier_handle import VerifierResource
 from rleaas.testing import Offline
@@ -85,6 +89,14 @@ KINDS = {
     "tool_names": "tool",
     "job_id": "job",
     "evaluation_id": "evaluation",
+}
+NEW_KEY = NewApiKey.model_validate({"id": "k", "name": "A b/é", "key": "s", "prefix": "p"})
+# What is done with one version of an environment.
+VERSIONED = {
+    ("EnvironmentsClient", "get"),
+    ("EnvironmentsClient", "endpoint"),
+    ("TrainingClient", "run"),
+    ("EvaluationClient", "run"),
 }
 # What is to be added has no handle yet; its id is the caller's own.
 NEW = {
@@ -255,6 +267,84 @@ def test_what_names_nothing_is_refused_before_anything_is_sent(thing: object) ->
     assert taken == []
 
 
+@pytest.mark.parametrize(
+    ("owner", "method", "name", "flow", "kind"),
+    ASKING,
+    ids=[f"{owner}.{method}-{name}" for owner, method, name, _, _ in ASKING],
+)
+def test_what_is_of_another_kind_is_refused_before_anything_is_sent(
+    owner: str, method: str, name: str, flow: Callable[..., Any], kind: type[Resource[Any]]
+) -> None:
+    others = [*RECORDS.items(), *HANDLES.items(), ("key", NEW_KEY), ("a path", Path("A"))]
+    taken: list[object] = []
+    for what, thing in others:
+        if what == KINDS[name]:
+            continue
+        try:
+            first_request(flow, kind, **_with(name, thing))
+        except ConfigurationError:
+            continue
+        taken.append(thing)
+
+    assert taken == [], (owner, method)
+
+
+@pytest.mark.parametrize(
+    ("owner", "method", "name", "flow", "kind"),
+    [one for one in ASKING if KINDS[one[2]] == "environment"],
+    ids=[
+        f"{owner}.{method}-{name}"
+        for owner, method, name, _, _ in ASKING
+        if KINDS[name] == "environment"
+    ],
+)
+def test_a_version_of_an_environment_means_that_version_or_is_refused(
+    owner: str, method: str, name: str, flow: Callable[..., Any], kind: type[Resource[Any]]
+) -> None:
+    version = EnvironmentVersion.model_validate({"name": "A b/é", "id": 7, "version": 2})
+    if (owner, method) in VERSIONED:
+        request = first_request(flow, kind, **_with(name, version))
+        assert "A b/é@2" in f"{unquote(request.path)} {request.json}"
+    else:
+        with pytest.raises(ConfigurationError, match="is not an environment"):
+            first_request(flow, kind, **_with(name, version))
+
+
+LISTS = sorted(
+    {
+        (owner.__name__, method, parameter.name, made.flow, owner)
+        for owner in resources()
+        for method, made in vars(owner).items()
+        if isinstance(made, call | stream)
+        for parameter in inspect.signature(made.flow).parameters.values()
+        if str(parameter.annotation).startswith(("Sequence[str]", "Sequence[IdRef]", "Sequence[C"))
+        and parameter.name not in ("kinds", "event_types", "events")
+    },
+    key=lambda one: one[:3],
+)
+
+
+@pytest.mark.parametrize(
+    ("owner", "method", "name", "flow", "kind"),
+    LISTS,
+    ids=[f"{owner}.{method}-{name}" for owner, method, name, _, _ in LISTS],
+)
+def test_one_text_is_never_taken_for_a_list_of_letters(
+    owner: str, method: str, name: str, flow: Callable[..., Any], kind: type[Resource[Any]]
+) -> None:
+    with pytest.raises(ConfigurationError, match="is one text, not a list"):
+        first_request(flow, kind, **{name: "email"})
+
+
+def test_a_key_is_revoked_by_its_record_and_by_nothing_else() -> None:
+    flow: Callable[..., Any] = vars(KeysClient)["revoke"].flow
+    asked = [first_request(flow, KeysClient, key_id=one) for one in (NEW_KEY, "k", 3)]
+    assert [one.path for one in asked] == ["/api/keys/k", "/api/keys/k", "/api/keys/3"]
+    for other in (*RECORDS.values(), *HANDLES.values(), True, None):
+        with pytest.raises(ConfigurationError):
+            first_request(flow, KeysClient, key_id=other)
+
+
 BAD: list[object] = [
     object(),
     3.5,
@@ -299,17 +389,3 @@ def _sent(request: Request) -> dict[str, Any]:
     given: dict[str, Any] = dict(arguments(request, "http://localhost:1", 3.0))
     del given["timeout"]
     return given
-
-
-@pytest.mark.parametrize("method", ["run", "compare"])
-def test_one_text_is_not_a_list_of_texts(method: str) -> None:
-    flow: Callable[..., Any] = vars(EvaluationClient)[method].flow
-
-    with pytest.raises(ConfigurationError, match="one text, not a list"):
-        first_request(
-            flow,
-            EvaluationClient,
-            agent_checkpoint_id="c",
-            agent_checkpoints=["a", "b"],
-            verifier_ids="verif_1",
-        )

@@ -26,7 +26,7 @@ from rleaas.resources import agent_routes as routes
 from rleaas.resources.agent_handle import AgentResource
 from rleaas.resources.checkpoints import CheckpointRef
 from rleaas.resources.environment_routes import EnvironmentRef
-from rleaas.resources.references import IdRef, id_of, plain, require_one_of
+from rleaas.resources.references import IdRef, id_of, require_one_of, texts_of
 
 FRAMEWORKS: tuple[str, ...] = get_args(AgentFramework)
 
@@ -71,8 +71,8 @@ class AgentsClient(Resource[D]):
             "model_ref": model_ref,
             "framework": require_one_of(framework, FRAMEWORKS, "an agent framework"),
             "trainable": trainable,
-            "compatible_categories": plain(compatible_categories or ()),
-            "tool_permissions": plain(tool_permissions or ()),
+            "compatible_categories": texts_of(compatible_categories or (), "categories"),
+            "tool_permissions": texts_of(tool_permissions or (), "tools"),
         }
         request = build.post("/api/agents", body, key=self._context.new_key())
         reply = yield from ask(request, self._context)

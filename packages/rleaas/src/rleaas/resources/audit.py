@@ -17,7 +17,7 @@ from rleaas.models import AuditEvent, ChainState, Governance, Identity, SsoStatu
 from rleaas.resources import identity_routes
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.pages import PAGE, collect
-from rleaas.resources.references import IdRef, id_of
+from rleaas.resources.references import IdRef, id_of, kinds_of, texts_of
 
 Time = datetime | str
 FORMATS = ("json", "csv")
@@ -199,14 +199,16 @@ class AuditLogClient(Resource[D]):
         given: dict[str, object] = {
             "environment_name": None if environment_name is None else reference(environment_name),
             "data_retention_days": data_retention_days,
-            "pii_fields": None if pii_fields is None else [*pii_fields],
+            "pii_fields": None if pii_fields is None else texts_of(pii_fields, "fields"),
             "alert_thresholds": None if alert_thresholds is None else dict(alert_thresholds),
-            "compliance_tags": None if compliance_tags is None else [*compliance_tags],
+            "compliance_tags": None
+            if compliance_tags is None
+            else texts_of(compliance_tags, "tags"),
         }
         body = {name: value for name, value in given.items() if value is not None}
         request = build.post(
             "/governance/configure",
-            {**body, **extra, **dict.fromkeys(reset)},
+            {**body, **extra, **dict.fromkeys(texts_of(reset, "settings"))},
             key=self._context.new_key() if idempotency_key is None else idempotency_key,
         )
         reply = yield from ask(request, self._context)
@@ -239,7 +241,7 @@ def _params(
     job_id: IdRef | None,
     agent_id: IdRef | None,
 ) -> dict[str, str | int | None]:
-    types = [event_types] if isinstance(event_types, str) else event_types
+    types = kinds_of(event_types)
     return {
         "environment_name": None if environment_name is None else reference(environment_name),
         "event_types": ",".join(types) if types else None,

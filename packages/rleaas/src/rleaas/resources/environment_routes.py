@@ -12,7 +12,8 @@ from rleaas._flow.context import Context
 from rleaas._flow.decode import read
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Request
-from rleaas.models import EndpointGrant, Environment, Shape
+from rleaas.models import EndpointGrant, Environment, EnvironmentVersion, Shape
+from rleaas.resources.kinds import field_of
 
 KIND = "environment"
 BRING_UP_SECONDS = 90.0
@@ -36,20 +37,30 @@ def reference(environment: EnvironmentRef) -> str:
     """Return what names the environment in a path.
 
     Raises:
-        ConfigurationError: it is empty or no reference at all.
+        ConfigurationError: it is empty, no reference at all, or something of another kind.
     """
-    named = (
-        str(environment)
-        if isinstance(environment, str | int)
-        else cast("object", getattr(environment, "name", None))
-    )
-    if isinstance(environment, bool) or not isinstance(named, str):
+    if isinstance(environment, str | int) and not isinstance(environment, bool):
+        text: str | None = str(environment)
+    else:
+        text = field_of(environment, KIND, "name", str)
+    if text is None:
         raise ConfigurationError(
             f"{environment!r} is not an environment", hint="Pass its name, its id or its handle."
         )
-    text = named
     build.segment(text, "environment name")
     return text
+
+
+def version_reference(environment: EnvironmentRef | EnvironmentVersion) -> str:
+    """Return what names the environment, or the one version of it, such as `name@2`.
+
+    Raises:
+        ConfigurationError: it is empty, no reference at all, or something of another kind.
+    """
+    name = field_of(environment, "environment version", "name", str)
+    if name is not None and isinstance(environment, EnvironmentVersion):
+        return f"{name}@{environment.version}"
+    return reference(cast("EnvironmentRef", environment))
 
 
 def get(name: str, context: Context, deadline: Deadline | None = None) -> Flow[Environment]:

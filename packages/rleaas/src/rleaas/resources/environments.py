@@ -18,9 +18,9 @@ from rleaas.models.environment_parts import RepositoryCheck, RepositoryConfig
 from rleaas.resources import environment_parts as parts
 from rleaas.resources import environment_routes as routes
 from rleaas.resources.environment_handle import EnvironmentResource
-from rleaas.resources.environment_routes import EnvironmentRef, reference
+from rleaas.resources.environment_routes import EnvironmentRef, reference, version_reference
 from rleaas.resources.pages import collect
-from rleaas.resources.references import IdRef, ids_of, plain
+from rleaas.resources.references import IdRef, ids_of, plain, texts_of
 
 JsonObjects = Sequence[Mapping[str, object]]
 
@@ -90,7 +90,7 @@ class EnvironmentsClient(Resource[D]):
             "category": vertical,
             "domain": domain,
             "config": config,
-            "tags": tags,
+            "tags": None if tags is None else texts_of(tags, "tags"),
             "infrastructure": infrastructure,
             "verifier_configs": verifier_configs,
             "repo": None if repo is None else parts.repository_body(repo),
@@ -103,7 +103,7 @@ class EnvironmentsClient(Resource[D]):
             "tools": plain(tools or ()),
             "scenarios": plain(scenarios or ()),
             "verifiers": ids_of(verifiers or (), "verifier"),
-            "simulations": plain(simulations or ()),
+            "simulations": texts_of(simulations or (), "simulations"),
             "owner": owner,
             "sdk": sdk,
             "compute": compute,
@@ -122,13 +122,13 @@ class EnvironmentsClient(Resource[D]):
     register_environment = create
 
     @call
-    def get(self, identifier: EnvironmentRef) -> Flow[EnvironmentResource[D]]:
-        """Return the handle of the environment with this name or id.
+    def get(self, identifier: EnvironmentRef | EnvironmentVersion) -> Flow[EnvironmentResource[D]]:
+        """Return the handle of the environment with this name or id; `name@2` is as it was then.
 
         Raises:
             EnvironmentNotFound: there is none.
         """
-        return self._handle((yield from routes.get(reference(identifier), self._context)))
+        return self._handle((yield from routes.get(version_reference(identifier), self._context)))
 
     @call
     def list(
@@ -232,7 +232,7 @@ class EnvironmentsClient(Resource[D]):
     @call
     def endpoint(
         self,
-        environment: EnvironmentRef,
+        environment: EnvironmentRef | EnvironmentVersion,
         version: int | None = None,
         *,
         timeout: float | None = None,
@@ -240,7 +240,7 @@ class EnvironmentsClient(Resource[D]):
         """Return where an environment is served, with a token; it is brought up if needed.
 
         Args:
-            environment: by name, id or handle.
+            environment: by name, id or handle; or one of its versions.
             version: an older version instead of the current one.
             timeout: seconds for all of it, attempts after failures included.
 
@@ -250,7 +250,7 @@ class EnvironmentsClient(Resource[D]):
             PlatformTimeout: it takes longer than the timeout.
         """
         deadline = Deadline.after(timeout, clock=self._context.clock)
-        name = reference(environment)
+        name = version_reference(environment)
         return (yield from routes.endpoint(name, version, self._context, deadline))
 
     @call

@@ -15,6 +15,7 @@ from rleaas._flow.retry import ask, fetch
 from rleaas._flow.wire import Flow, Save
 from rleaas.models import (
     AuditReport,
+    EnvironmentVersion,
     Evaluation,
     EvaluationReport,
     Rollout,
@@ -23,7 +24,7 @@ from rleaas.models import (
 from rleaas.resources import evaluation_handle as routes
 from rleaas.resources.checkpoints import KIND as CHECKPOINT
 from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
-from rleaas.resources.environment_routes import EnvironmentRef, reference
+from rleaas.resources.environment_routes import EnvironmentRef, reference, version_reference
 from rleaas.resources.evaluation_handle import EvaluationJobResource
 from rleaas.resources.pages import collect
 from rleaas.resources.references import IdRef, given, id_of, ids_of
@@ -49,7 +50,7 @@ class EvaluationClient(Resource[D]):
         scenario_suite_id: IdRef = "",
         verifier_ids: Sequence[IdRef] | None = None,
         name: str = "",
-        environment_name: EnvironmentRef = "",
+        environment_name: EnvironmentRef | EnvironmentVersion = "",
         config: Mapping[str, object] | None = None,
         *,
         seeds: Sequence[int] | None = None,
@@ -67,7 +68,8 @@ class EvaluationClient(Resource[D]):
             scenario_suite_id: the scenarios to play, where there are some; also a suite.
             verifier_ids: the verifiers that judge, by id, name or handle, where there are some.
             name: what to call it.
-            environment_name: another environment than the one the checkpoint was trained on.
+            environment_name: another environment than the one the checkpoint was trained on, or
+                one of its versions.
             config: the same settings as the keyword arguments, as published.
             seeds: one episode for each.
             episodes: that many episodes instead, with the seeds from `base_seed` on.
@@ -98,7 +100,9 @@ class EvaluationClient(Resource[D]):
             "scenario_suite_id": _suite(scenario_suite_id),
             "verifier_ids": ids_of(verifier_ids, "verifier") if verifier_ids else None,
             "name": name or None,
-            "environment_name": None if environment_name == "" else reference(environment_name),
+            "environment_name": None
+            if environment_name == ""
+            else version_reference(environment_name),
             "environment_version": environment_version,
         }
         body: dict[str, object] = {
@@ -211,8 +215,8 @@ class EvaluationClient(Resource[D]):
         """
         path = build.path("/api/rollout-comparison/{}", reference(environment_name))
         params = {
-            "baseline_id": id_of(baseline_id, "rollout"),
-            "trained_id": id_of(trained_id, "rollout"),
+            "baseline_id": id_of(baseline_id, "rollout or evaluation"),
+            "trained_id": id_of(trained_id, "rollout or evaluation"),
             "job_id": None if job_id is None else id_of(job_id, "training job"),
         }
         request = build.get(path, params, kind="rollout")
@@ -259,7 +263,7 @@ class EvaluationClient(Resource[D]):
                 self, environment_name, baseline_id, trained_id, job_id
             )
             return (yield from asking)
-        checkpoints = [checkpoint_reference(one) for one in agent_checkpoints]
+        checkpoints = ids_of(agent_checkpoints, CHECKPOINT)
         if len(checkpoints) != 2:
             raise ConfigurationError(
                 f"a comparison is of two checkpoints, not of {len(checkpoints)}",

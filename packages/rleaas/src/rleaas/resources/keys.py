@@ -5,6 +5,7 @@ from __future__ import annotations
 from builtins import list as list_
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import cast
 
 from rlcore import ConfigurationError
 
@@ -22,6 +23,7 @@ from rleaas.models.access import (
     SsoStatus,
 )
 from rleaas.resources import identity_routes
+from rleaas.resources.references import IdRef, id_of, texts_of
 
 KIND = "api_key"
 PROFILE_FIELDS = ("full_name", "title", "bio", "avatar_url")
@@ -62,7 +64,7 @@ class KeysClient(Resource[D]):
             ConflictError: the idempotency key made a key before, and that one is in use.
         """
         optional: dict[str, object | None] = {
-            "scopes": None if scopes is None else [*scopes],
+            "scopes": None if scopes is None else texts_of(scopes, "scopes"),
             "expires_in": _seconds(expires_in),
             "expires_at": _moment(expires_at),
             "limits": None if limits is None else {**limits},
@@ -93,7 +95,7 @@ class KeysClient(Resource[D]):
         Raises:
             NotFoundError: there is no such key, or it is somebody else's.
         """
-        ref = key_id.id if isinstance(key_id, ApiKey) else str(key_id)
+        ref = id_of(str(key_id) if type(key_id) is int else cast("IdRef", key_id), "API key")
         request = Request(method="DELETE", path=build.path("/api/keys/{}", ref), kind=KIND, ref=ref)
         reply = yield from ask(request, self._context)
         return read(RevokedKey, request, reply)
@@ -141,7 +143,7 @@ class ProfileClient(Resource[D]):
         Raises:
             ConfigurationError: `clear` names something that is no field.
         """
-        for name in clear:
+        for name in texts_of(clear, "fields"):
             if name not in PROFILE_FIELDS:
                 raise ConfigurationError(
                     f"{name!r} is not a field of a profile",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from builtins import list as list_
 from collections.abc import Mapping
+from typing import cast
 
 from rleaas._binding import D, Resource, call
 from rleaas._flow import request as build
@@ -11,6 +12,8 @@ from rleaas._flow.decode import read, read_list
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Request
 from rleaas.models.access import Member, NewOrganisation, Organisation
+from rleaas.resources.kinds import field_of
+from rleaas.resources.references import id_of
 
 KIND = "organisation"
 
@@ -136,4 +139,7 @@ class OrganisationsClient(Resource[D]):
 
 
 def _reference(organisation: OrganisationRef) -> str:
-    return str(organisation.id if isinstance(organisation, Organisation) else organisation)
+    if isinstance(organisation, int) and not isinstance(organisation, bool):
+        return str(organisation)
+    number = field_of(organisation, KIND, "id", int)
+    return id_of(cast("str", organisation), KIND) if number is None else str(number)

@@ -17,7 +17,7 @@ from rleaas._flow.wire import NO_BODY, Flow, Request, Stream
 from rleaas.models import Event, PlatformInfo
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.event_stream import follow
-from rleaas.resources.references import IdRef, id_of
+from rleaas.resources.references import IdRef, id_of, kinds_of
 
 # The JSON of a route that this package knows nothing about has no type that could be named.
 Json = Any
@@ -64,7 +64,7 @@ class Platform(Resource[D]):
             EnvironmentNotFound: there is no such environment.
             RateLimitError: too many are waiting for events already.
         """
-        names = [kinds] if isinstance(kinds, str) else kinds
+        names = kinds_of(kinds)
         wanted = {
             "subject": subject,
             "kind": ",".join(names) if names else None,

@@ -9,6 +9,7 @@ from rlcore import ConfigurationError
 
 from rleaas._flow import request as build
 from rleaas.resources.environment_routes import EnvironmentRef, reference
+from rleaas.resources.kinds import field_of
 
 
 class Identified(Protocol):
@@ -28,10 +29,10 @@ def id_of(thing: IdRef, what: str) -> str:
     """Return the thing's id, or the text that names it.
 
     Raises:
-        ConfigurationError: it is empty, or names nothing.
+        ConfigurationError: it is empty, names nothing, or is something of another kind.
     """
-    text = thing if isinstance(thing, str) else cast("object", getattr(thing, "id", None))
-    if not isinstance(text, str):
+    text = thing if isinstance(thing, str) else field_of(thing, what, "id", str)
+    if text is None:
         raise ConfigurationError(
             f"{thing!r} does not name one {what}", hint="Pass an id, a name, a record or a handle."
         )
@@ -45,11 +46,42 @@ def ids_of(things: Sequence[IdRef], what: str) -> list[str]:
     Raises:
         ConfigurationError: one is empty or names nothing, or the whole is one text.
     """
-    if isinstance(things, str):
-        raise ConfigurationError(
-            f"{things!r} is one text, not a list of {what}s", hint=f"Pass [{things!r}]."
-        )
+    _require_list(things, f"{what}s")
     return [id_of(one, what) for one in things]
+
+
+def texts_of(texts: Sequence[str], what: str) -> list[str]:
+    """Return several texts, in their order.
+
+    Raises:
+        ConfigurationError: one is no text, or the whole is one.
+    """
+    _require_list(texts, what)
+    given = cast("list[object]", [*texts])
+    for one in given:
+        if not isinstance(one, str):
+            raise ConfigurationError(
+                f"{one!r} is no text, as one of {what}", hint="Pass a list of texts."
+            )
+    return cast("list[str]", given)
+
+
+def kinds_of(kinds: Sequence[str] | None) -> list[str] | None:
+    """Return kinds of events, of which one may be said alone; None: all of them.
+
+    Raises:
+        ConfigurationError: one is no text.
+    """
+    if kinds is None:
+        return None
+    return texts_of([kinds] if isinstance(kinds, str) else kinds, "kinds of events")
+
+
+def _require_list(things: object, what: str) -> None:
+    if isinstance(things, str | bytes):
+        raise ConfigurationError(
+            f"{things!r} is one text, not a list of {what}", hint=f"Pass [{things!r}]."
+        )
 
 
 def environment_of(*candidates: EnvironmentRef | None) -> str | None:

@@ -20,6 +20,7 @@ from rleaas.resources.references import (
     id_of,
     plain,
     require_tier,
+    texts_of,
 )
 
 KIND = "scenario"
@@ -54,7 +55,7 @@ class ScenarioClient(Resource[D]):
                 "category": vertical,
                 "tier": tiers,
                 "domain": domain,
-                "tags": None if tags is None else ",".join(tags),
+                "tags": None if tags is None else ",".join(texts_of(tags, "tags")),
             },
         )
         reply = yield from ask(request, self._context)
@@ -238,9 +239,9 @@ def scenario_body(
         "max_steps": max_steps,
         **given(
             task_prompt=task_prompt,
-            available_tools=available_tools,
+            available_tools=None if available_tools is None else texts_of(available_tools, "tools"),
             context_injection=context_injection,
-            tags=tags,
+            tags=None if tags is None else texts_of(tags, "tags"),
         ),
         **_criteria(success_criteria_ref),
     }

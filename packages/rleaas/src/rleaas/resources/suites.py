@@ -14,7 +14,7 @@ from rleaas._flow.wire import Flow, Request, Stream
 from rleaas.models import ScenarioSuite, Shape, SuitePurpose
 from rleaas.resources.environment_routes import EnvironmentRef
 from rleaas.resources.pages import collect, iterate
-from rleaas.resources.references import IdRef, environment_of, given, id_of, require_one_of
+from rleaas.resources.references import IdRef, environment_of, given, id_of, ids_of, require_one_of
 
 KIND = "suite"
 PURPOSES: tuple[str, ...] = get_args(SuitePurpose)
@@ -50,7 +50,7 @@ class ScenarioSuiteClient(Resource[D]):
         body = {
             "id": suite_id or f"suite_{self._context.new_key()[:16]}",
             "name": name,
-            "scenario_ids": _ids(scenario_ids),
+            "scenario_ids": ids_of(scenario_ids, "scenario"),
             "purpose": require_one_of(purpose, PURPOSES, "a purpose of a suite"),
             "environment": environment_of(env_name, env_id) or "",
         }
@@ -122,7 +122,7 @@ class ScenarioSuiteClient(Resource[D]):
         text = id_of(suite_id, KIND)
         body = given(
             name=name,
-            scenario_ids=None if scenario_ids is None else _ids(scenario_ids),
+            scenario_ids=None if scenario_ids is None else ids_of(scenario_ids, "scenario"),
             purpose=None
             if purpose is None
             else require_one_of(purpose, PURPOSES, "a purpose of a suite"),
@@ -143,10 +143,6 @@ class ScenarioSuiteClient(Resource[D]):
         request = Request(method="DELETE", path=_path(text), kind=KIND, ref=text)
         reply = yield from ask(request, self._context)
         return read(Shape, request, reply)
-
-
-def _ids(scenarios: Sequence[IdRef]) -> list_[str]:
-    return [id_of(one, "scenario") for one in scenarios]
 
 
 def _params(env_name: EnvironmentRef | None, purpose: str | None) -> dict[str, str | int | None]:

@@ -17,7 +17,7 @@ from rleaas._flow.wire import Flow, Request, Stream, work
 from rleaas.models import Shape, Tool, ToolsPut
 from rleaas.resources.environment_routes import EnvironmentRef
 from rleaas.resources.pages import collect, iterate
-from rleaas.resources.references import IdRef, environment_of, given, id_of, plain
+from rleaas.resources.references import IdRef, environment_of, given, id_of, plain, texts_of
 
 KIND = "tool"
 
@@ -137,7 +137,9 @@ class ToolsClient(Resource[D]):
             "source": "custom",
             **given(
                 category=category,
-                compliance_tags=compliance_tags,
+                compliance_tags=None
+                if compliance_tags is None
+                else texts_of(compliance_tags, "tags"),
                 authorization_required=authorization_required or None,
                 docker_image=docker_image,
                 spec=spec,

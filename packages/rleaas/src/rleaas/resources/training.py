@@ -12,10 +12,10 @@ from rleaas._flow import request as build
 from rleaas._flow.decode import read
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow
-from rleaas.models import TrainingJob
+from rleaas.models import EnvironmentVersion, TrainingJob
 from rleaas.resources import environment_routes, training_routes
 from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
-from rleaas.resources.environment_routes import EnvironmentRef, reference
+from rleaas.resources.environment_routes import EnvironmentRef, version_reference
 from rleaas.resources.pages import collect
 from rleaas.resources.references import IdRef, id_of, ids_of
 from rleaas.resources.training_handle import TrainingJobResource
@@ -57,8 +57,8 @@ class TrainingClient(Resource[D]):
     @call
     def run(
         self,
-        environment_name: EnvironmentRef | None = None,
-        env_id: EnvironmentRef | None = None,
+        environment_name: EnvironmentRef | EnvironmentVersion | None = None,
+        env_id: EnvironmentRef | EnvironmentVersion | None = None,
         agent_id: IdRef | None = None,
         scenario_suite_id: IdRef | None = None,
         algorithm: str = "PPO",
@@ -76,7 +76,7 @@ class TrainingClient(Resource[D]):
         """Start a training job and return its handle at once.
 
         Args:
-            environment_name: the environment, by name, id or handle.
+            environment_name: the environment, by name, id or handle; or one of its versions.
             env_id: the same.
             agent_id: the agent to train, by id, name or handle, where there is one.
             scenario_suite_id: the scenarios to train on, where there are some; also a suite.
@@ -202,11 +202,14 @@ def known_algorithm(algorithm: object) -> str:
     return name
 
 
-def _environment(environment: EnvironmentRef | None, env_id: EnvironmentRef | None) -> str:
+def _environment(
+    environment: EnvironmentRef | EnvironmentVersion | None,
+    env_id: EnvironmentRef | EnvironmentVersion | None,
+) -> str:
     if environment is not None:
-        return reference(environment)
+        return version_reference(environment)
     if env_id is not None:
-        return reference(env_id)
+        return version_reference(env_id)
     raise ConfigurationError(
         "a training job needs an environment", hint="Pass environment_name= or env_id=."
     )

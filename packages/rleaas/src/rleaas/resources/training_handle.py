@@ -36,6 +36,7 @@ from rleaas.resources.checkpoints import CheckpointResource
 from rleaas.resources.handle import Handle
 from rleaas.resources.human_eval import human_eval
 from rleaas.resources.job_streams import follow_job, follow_log
+from rleaas.resources.references import kinds_of
 from rleaas.resources.webhooks import register
 
 Metrics = dict[str, object]
@@ -286,7 +287,7 @@ class TrainingJobResource(Handle[D, TrainingJob]):
         def seen(record: TrainingJob) -> None:
             self._record = record
 
-        yield from follow_job(self.id, kinds, after, timeout, self._context, seen)
+        yield from follow_job(self.id, kinds_of(kinds), after, timeout, self._context, seen)
 
     @call
     def list_rollouts(self) -> Flow[list_[Rollout]]:

@@ -16,7 +16,7 @@ from rleaas._flow.decode import decode, read, read_list
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Request
 from rleaas.models import Delivery, Webhook
-from rleaas.resources.references import IdRef, id_of
+from rleaas.resources.references import IdRef, id_of, kinds_of
 
 KIND = "webhook"
 TOLERATED_AGE = 300.0
@@ -149,14 +149,14 @@ def register(
     Raises:
         ConfigurationError: the list of events is empty, which the platform would take for all.
     """
-    names = [events] if isinstance(events, str) else events
+    names = kinds_of(events)
     if names is not None and not names:
         raise ConfigurationError(
             "the webhook has an empty list of events", hint="Leave it out to be told of all."
         )
     given = {
         "url": url,
-        "events": None if names is None else [*names],
+        "events": names,
         "secret": secret,
         "job_id": job_id,
     }
