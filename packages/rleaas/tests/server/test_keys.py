@@ -11,6 +11,7 @@ from rleaas.server.store.tables import ApiKeyRow
 from sqlalchemy import update
 
 from .conftest import Running, Start
+from .test_events import until
 
 TOP = "rleaas_sk_top_0123456789"
 
@@ -247,3 +248,52 @@ def test_times_of_keys_are_told_with_their_zone(closed: Running) -> None:
     made = make(closed, expires_at=ends.isoformat())
 
     assert datetime.fromisoformat(str(made["expires_at"])) == ends
+
+
+ENDS = {
+    "revoked": update(ApiKeyRow).values(is_active=False),
+    "expired": update(ApiKeyRow).values(expires_at=datetime(2020, 1, 1, tzinfo=UTC)),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("path", ["/api/events", "/api/training/jobs/{job}/log-page"])
+def test_a_stream_ends_with_its_key_and_tells_nothing_more(
+    start: Start, path: str, how: str
+) -> None:
+    closed = start(api_key=TOP, plan=[("until_cancelled", {})])
+    closed.ready("A")
+    path = path.format(job=closed.train("A"))
+    accept = {"accept": "text/event-stream"}
+    with (
+        with_key(closed, make(closed)["key"]) as http,
+        http.stream("GET", path, headers=accept, timeout=20) as reply,
+    ):
+        lines = reply.iter_lines()
+        next(lines)
+        with closed.server.state.database.write(1) as session:
+            session.execute(ENDS[how])
+        closed.server.state.principals.forget()
+        make(closed, "secret happening")
+        assert "secret happening" not in "".join(lines)
+
+
+def test_a_stream_and_a_long_poll_end_when_the_member_is_removed(closed: Running) -> None:
+    members = "/api/organisations/default/members"
+    closed.ok(closed.http.put(members, json={"email": "a@lab"}))
+    key = make(closed, user="a@lab")["key"]
+    cursor = closed.ok(closed.http.get("/api/events"))["cursor"]
+    waits = {"after": str(cursor), "wait_seconds": "25"}
+
+    with (
+        with_key(closed, key) as http,
+        http.stream("GET", "/api/events", headers={"accept": "text/event-stream"}) as reply,
+        ThreadPoolExecutor() as threads,
+    ):
+        lines = reply.iter_lines()
+        next(lines)
+        polled = threads.submit(http.get, "/api/events", params=waits, timeout=20)
+        until(feed=closed.server.state.feed, waiting=2)
+        closed.ok(closed.http.delete(f"{members}/a@lab"))
+        assert not [line for line in lines if line.startswith("data:")]
+        assert polled.result().status_code == 401

@@ -67,11 +67,7 @@ async def principal_of(request: Request, state: State, bearer: Bearer) -> Princi
         AuthenticationError: the key is missing, unknown, expired or revoked.
         RateLimitError: it, or its organisation, asks too often.
     """
-    text = None if bearer is None else bearer.credentials
-    found = state.principals.remembered(text)
-    if found is None:
-        assert text is not None
-        found = await run_in_threadpool(state.principals.find, text)
+    found = await _identified(state, bearer)
     request.state.principal = found  # for the record, should it be refused what it asks
     _require_patience(state, found)
     return found
@@ -124,6 +120,25 @@ async def require_admin(asking: Asking) -> Principal:
     return _with_scope(asking, "admin")
 
 
+async def require_still(request: Request, caller: CallerOf) -> None:
+    """Look again whether who asked may read, as keys end while an answer goes on.
+
+    Raises:
+        AuthenticationError: the key was revoked or has expired since.
+        PermissionDeniedError: it has lost the scope.
+    """
+    _with_scope(await _identified(caller.state, await _bearer(request)), "read")
+
+
+async def may_still(request: Request, caller: CallerOf) -> bool:
+    """Whether `require_still` lets who asked go on; a stream has no place for an error."""
+    try:
+        await require_still(request, caller)
+    except (AuthenticationError, PermissionDeniedError):
+        return False
+    return True
+
+
 async def require_worker(kind: str, id: str, state: State, bearer: Bearer) -> None:
     """Let only the worker of this job pass.
 
@@ -156,6 +171,17 @@ Caller = Annotated[CallerOf, Depends(_caller(require_user))]
 Reader = Annotated[CallerOf, Depends(_caller(require_reader))]
 Asker = Annotated[CallerOf, Depends(_caller(require_reading))]
 Admin = Annotated[CallerOf, Depends(_caller(require_admin))]
+
+
+async def _identified(
+    state: ServerState, bearer: HTTPAuthorizationCredentials | None
+) -> Principal:
+    text = None if bearer is None else bearer.credentials
+    found = state.principals.remembered(text)
+    if found is None:
+        assert text is not None
+        found = await run_in_threadpool(state.principals.find, text)
+    return found
 
 
 def _require_patience(state: ServerState, asking: Principal) -> None:

@@ -47,6 +47,7 @@ async def messages(
     following: Callable[[], Awaitable[str]],
     rest: Callable[[float], Awaitable[object]],
     *,
+    allowed: Callable[[], Awaitable[bool]],
     over: Callable[[], bool],
     glance: float,
     seconds: float | None,
@@ -58,6 +59,7 @@ async def messages(
         feed: of the server, which may stop.
         following: returns the messages that are new; empty where there are none.
         rest: waits until there may be some, at most that many seconds.
+        allowed: whether the reader may still read it.
         over: whether what was returned last was the end.
         glance: the longest rest, so that it is noticed soon that the reader has gone.
         seconds: how long the stream goes on at most.
@@ -66,6 +68,8 @@ async def messages(
     silent_since = time.monotonic()
     while not feed.closed and not await request.is_disconnected():
         found = await following()
+        if not await allowed():
+            return
         now = time.monotonic()
         if found:
             yield found

@@ -7,12 +7,12 @@ import time
 from typing import Annotated
 
 import anyio
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from rlcore import ConfigurationError, ConflictError, Secret
 from sqlalchemy.orm import Session
 
-from rleaas.server.access import Caller, CallerOf, require_user
+from rleaas.server.access import Caller, CallerOf, require_still, require_user
 from rleaas.server.failures import documented
 from rleaas.server.probes import Answer, parsed
 from rleaas.server.routes.bodies import JsonObject
@@ -131,6 +131,7 @@ def set_app_status(id: str, body: SetAppStatus, caller: Caller) -> JsonObject:
 
 @router.get("/api/deployments/{id}/logs/stream", responses=documented(404, 422))
 async def stream_logs(
+    request: Request,
     id: str,
     caller: Caller,
     cursor: Annotated[int, Query(ge=0, le=2**53)] = 0,
@@ -141,6 +142,7 @@ async def stream_logs(
     until = time.monotonic() + held
     while True:
         row, found = await run_in_threadpool(_lines, caller, id, cursor)
+        await require_still(request, caller)
         settled = row.app_status in rules.SETTLED
         if found or settled or caller.state.draining or time.monotonic() >= until:
             break

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 
-from rleaas.server.access import Caller, CallerOf, require_user
+from rleaas.server.access import Caller, CallerOf, may_still, require_still, require_user
 from rleaas.server.event_stream import STREAM, EventStream, message, messages, preamble
 from rleaas.server.failures import documented
 from rleaas.server.feed import Feed
@@ -108,6 +108,7 @@ async def _first(
     while (left := end - time.monotonic()) > 0:
         await feed.changed(min(left, _GLANCE_SECONDS))
         found = await run_in_threadpool(_following, caller, wanted, cursor, limit)
+        await require_still(request, caller)
         if found or feed.closed or await request.is_disconnected():
             return found
     return []
@@ -134,6 +135,7 @@ async def _stream(
         feed,
         following,
         feed.changed,
+        allowed=lambda: may_still(request, caller),
         over=lambda: False,
         glance=_GLANCE_SECONDS,
         seconds=seconds,

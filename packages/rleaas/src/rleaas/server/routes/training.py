@@ -14,7 +14,7 @@ from fastapi.concurrency import run_in_threadpool
 from rlcore import ConfigurationError, ConflictError
 
 from rleaas.server import render
-from rleaas.server.access import Caller, CallerOf, require_user
+from rleaas.server.access import Caller, CallerOf, may_still, require_still, require_user
 from rleaas.server.event_stream import STREAM, EventStream, message, messages, preamble
 from rleaas.server.failures import documented
 from rleaas.server.job_logs import LogPart
@@ -171,6 +171,7 @@ async def get_log_page(
     with anyio.move_on_after(wait_seconds):
         while True:
             part, finished = await run_in_threadpool(_log_after, caller, job_id, cursor)
+            await require_still(request, caller)
             if part.lines or finished or caller.state.draining:
                 return _log_page(part, finished)
             await anyio.sleep(_POLL_SECONDS)
@@ -200,6 +201,7 @@ async def _log_stream(
         caller.state.feed,
         following,
         rest,
+        allowed=lambda: may_still(request, caller),
         over=lambda: done,
         glance=_POLL_SECONDS,
         seconds=seconds,
