@@ -226,8 +226,6 @@ async def check_audit(port: int, key: str, ledger: Ledger) -> None:
         if str(record["type"]).rpartition(".")[2] in ("created", "registered")
     )
     for create, id in ledger.made.items():
-        if create.kind == "job":
-            continue  # these are told by events
         if creations[f"{create.kind}:{id}"] != 1:
             ledger.problems[f"audit: a {create.kind} has not one creation"] += 1
 

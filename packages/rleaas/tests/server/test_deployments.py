@@ -228,6 +228,8 @@ def test_the_manifests_serve_the_environments_version_with_its_key(platform: Run
     open_ones = platform.ok(platform.http.get(path))
     whole = platform.ok(platform.http.get(path, params={"secret": "true"}))
 
+    deployment = f"deployment:{open_ones['deployment_id']}"
+    assert platform.audited(deployment) == ["deployment.created", "deployment.secret_shown"]
     assert open_ones["omitted"] == ["Secret"]
     documents = documents_of(str(whole["yaml"]))
     assert documents == whole["manifests"]

@@ -174,7 +174,15 @@ def test_a_threshold_alone_raises_an_alert_and_stops_nothing(start: Start) -> No
 def job_on(database: Database, name: str, status: str) -> str:
     with database.write(1) as session:
         version, _ = environments.upsert(session, Registration(name), None)
-        row = jobs.create(session, jobs.TRAINING, version, {}, name=None, idempotency=None)
+        row = jobs.create(
+            session,
+            audit.ServerItself(1),
+            jobs.TRAINING,
+            version,
+            {},
+            name=None,
+            idempotency=None,
+        )
         row.status, row.completed_at = status, LONG_AGO
         session.add(
             RolloutRow(

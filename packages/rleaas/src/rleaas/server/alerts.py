@@ -73,7 +73,7 @@ def _raise(session: Session, row: JobRow, alert: Alert, *, stop: bool) -> None:
     )
     if stopped:
         row.message = f"stopped by the alert {alert.threshold}: {alert.value:g}"
-        jobs.request_cancel(session, row)
+        jobs.request_cancel(session, ServerItself(row.organisation_id), row)
 
 
 def _config(session: Session, row: JobRow) -> rules.Config:

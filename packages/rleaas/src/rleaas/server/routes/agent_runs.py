@@ -92,7 +92,9 @@ def dry_run(
             "purpose": "evaluation",
         }
         name = f"dry run of {row.name}"
-        job = jobs.create(session, jobs.EVALUATION, version, request, name=name, idempotency=None)
+        job = jobs.create(
+            session, caller, jobs.EVALUATION, version, request, name=name, idempotency=None
+        )
         done = agents.note(
             session,
             row,

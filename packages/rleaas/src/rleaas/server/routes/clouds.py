@@ -53,6 +53,15 @@ def get_manifests(
     )
     rendered = manifests.render(row.record, served)
     if secret:
+        with caller.write() as session:
+            audit.record(
+                session,
+                caller,
+                action="deployment.secret_shown",
+                subject=f"deployment:{row.id}",
+                environment_name=found.environment.name,
+                data={"version": found.version},
+            )
         key = caller.state.keys.environment(found.id).reveal()
         rendered.insert(0, manifests.secret(row.record, served, key))
     return {

@@ -267,6 +267,10 @@ def _grant(caller: CallerOf, version: VersionRow, hosted: Hosted) -> JsonObject:
             subject=f"{identity.name}@{identity.version}",
             expires_at=expires_at,
         )
+        # In force only once it is known who has it.
+        with caller.write() as session:
+            data: JsonObject = {"version": version.version, "expires_at": expires_at}
+            _note(session, caller, "endpoint_granted", version.environment, data)
     return {
         "address": hosted.address,
         "token": token,

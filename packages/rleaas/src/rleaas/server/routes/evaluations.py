@@ -82,6 +82,7 @@ def queue(body: StartEvaluation, caller: CallerOf, idempotency_key: str | None) 
             )
         row = jobs.create(
             session,
+            caller,
             jobs.EVALUATION,
             version,
             {

@@ -69,7 +69,13 @@ def start_training(
             checkpoint = jobs.find_checkpoint(session, body.resume_from_checkpoint)
             request["resume_from_checkpoint"] = checkpoint.id
         row = jobs.create(
-            session, jobs.TRAINING, version, request, name=body.run_name or None, idempotency=key
+            session,
+            caller,
+            jobs.TRAINING,
+            version,
+            request,
+            name=body.run_name or None,
+            idempotency=key,
         )
     caller.state.scheduler.wake()
     return render.training_job(row)
@@ -231,7 +237,7 @@ def cancel(caller: CallerOf, kind: str, job_id: str) -> JobRow:
             raise ConflictError(
                 f"{job_id!r} is {row.status} already and cannot be cancelled", code="job_finished"
             )
-        jobs.request_cancel(session, row)
+        jobs.request_cancel(session, caller, row)
     caller.state.scheduler.wake()
     return caller.state.scheduler.wait_finished(kind, job_id, CANCEL_PATIENCE)
 

@@ -10,7 +10,8 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from rleaas.server.rules import lifecycle
-from rleaas.server.store import events
+from rleaas.server.store import audit, events
+from rleaas.server.store.audit import Asker
 from rleaas.server.store.tables import (
     CheckpointRow,
     IdempotencyRow,
@@ -47,6 +48,7 @@ def find(session: Session, kind: str, job_id: str) -> JobRow:
 
 def create(
     session: Session,
+    caller: Asker,
     kind: str,
     version: VersionRow,
     request: JsonObject,
@@ -54,7 +56,7 @@ def create(
     name: str | None,
     idempotency: IdempotencyKey | None,
 ) -> JobRow:
-    """Add a pending job, under an idempotency key that `made_before` does not know."""
+    """Add a pending job of a caller, under an idempotency key that `made_before` does not know."""
     now = datetime.now(UTC)
     row = JobRow(
         id=_PREFIX[kind] + secrets.token_hex(6),
@@ -84,6 +86,7 @@ def create(
             )
         )
     tell(session, row, "created", request)
+    _note(session, caller, "created", row, {"environment_version": version.version})
     session.flush()
     return row
 
@@ -212,11 +215,26 @@ def made_before(session: Session, kind: str, asked: IdempotencyKey | None) -> Jo
     return None if row is None else find(session, kind, row.resource_id)
 
 
-def request_cancel(session: Session, row: JobRow) -> None:
-    """Note that the job should end; one that nobody has begun ends now."""
+def request_cancel(session: Session, caller: Asker, row: JobRow) -> None:
+    """Note that the job should end, and who wants it; one that nobody has begun ends now."""
+    _note(session, caller, "cancel_requested", row)
     if row.cancel_requested_at is None:
         row.cancel_requested_at = datetime.now(UTC)
         tell(session, row, "cancel_requested", {})
     if row.status == lifecycle.PENDING:
         finish(session, row, lifecycle.CANCELLED)
     session.flush()
+
+
+def _note(
+    session: Session, caller: Asker, what: str, row: JobRow, data: JsonObject | None = None
+) -> None:
+    audit.record(
+        session,
+        caller,
+        action=f"{row.kind}.{what}",
+        subject=subject(row),
+        environment_name=row.version.environment.name,
+        job_id=row.id,
+        data=data or {},
+    )
