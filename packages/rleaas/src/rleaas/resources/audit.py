@@ -184,8 +184,7 @@ class AuditLogClient(Resource[D]):
             environment_name: for this environment; without one, for the platform.
             data_retention_days: rollouts, logs, events and audit records that are older are
                 removed.
-            pii_fields: fields of these names are masked in rollouts and audit records before they
-                are stored.
+            pii_fields: fields of these names are masked in rollouts before they are stored.
             alert_thresholds: `avg_reward_drop`, `pass_rate_min` and `compliance_fail_rate_max`;
                 whatever crosses one raises an event.
             compliance_tags: the tags of verifiers that check compliance.
@@ -194,6 +193,7 @@ class AuditLogClient(Resource[D]):
             extra: further settings; `stop_on_alert=True` ends the job that raises an alert.
 
         Raises:
+            PermissionDeniedError: the key has not the scope `admin`.
             InvalidRequestError: a setting cannot be used; it is named.
         """
         given: dict[str, object] = {

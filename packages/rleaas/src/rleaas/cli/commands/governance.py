@@ -46,7 +46,7 @@ def set_governance(
     ] = None,
     mask: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIELD", help="Mask this field before it is stored; repeatable."),
+        typer.Option(metavar="FIELD", help="Mask this field of rollouts; repeatable."),
     ] = None,
     threshold: Annotated[
         list[str] | None,
@@ -68,7 +68,10 @@ def set_governance(
         typer.Option(metavar="NAME", help="Take this setting back, such as pii_fields."),
     ] = None,
 ) -> None:
-    """Set what is given, for an environment or the platform; what is left out stays."""
+    """Set what is given, for an environment or the platform; what is left out stays.
+
+    It asks for a key with the scope admin.
+    """
     thresholds = None if threshold is None else _numbers(settings_from("--threshold", threshold))
     extra = settings_from("--set", setting)
     given = (retention_days, mask, thresholds, compliance_tag, setting, reset)

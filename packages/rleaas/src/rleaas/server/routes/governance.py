@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Depends
 from sqlalchemy import select
 
-from rleaas.server.access import Caller, require_user
+from rleaas.server.access import Admin, Caller, require_user
 from rleaas.server.failures import documented
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.rules import governance as rules
@@ -17,9 +17,9 @@ router = APIRouter(
 )
 
 
-@router.post("/governance/configure", responses=documented(404, 409, 422))
+@router.post("/governance/configure", responses=documented(403, 404, 409, 422))
 def configure_governance(
-    caller: Caller,
+    caller: Admin,
     body: Annotated[
         JsonObject,
         Body(
@@ -38,9 +38,9 @@ def configure_governance(
 ) -> JsonObject:
     """Set how data is treated, for one environment or for the platform; the rest stays as it is.
 
-    `data_retention_days` removes what is older, `pii_fields` masks fields before they are stored,
-    `alert_thresholds` raise events, and `stop_on_alert` ends the job that raises one. null takes a
-    setting back.
+    For admins, as it decides how long the audit chain is kept. `data_retention_days` removes what
+    is older, `pii_fields` masks fields of rollouts before they are stored, `alert_thresholds` raise
+    events, and `stop_on_alert` ends the job that raises one. null takes a setting back.
     """
     name = body.pop("environment_name", None)
     key = idempotency("governance", idempotency_key, {"environment_name": name, **body})

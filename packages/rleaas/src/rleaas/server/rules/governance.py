@@ -23,6 +23,10 @@ DEFAULTS: Final[Mapping[str, object]] = {
 }
 _MOST_DAYS: Final = 36_500
 _FLAGS: Final = ("stop_on_alert", "compliance_hard_stop", "human_in_the_loop")
+_LISTS: Final = ("pii_fields", "compliance_tags")
+_SETTINGS: Final = (*DEFAULTS, *_FLAGS, "max_risk_threshold", "override_actions")
+_MOST_NAMES: Final = 200
+_LONGEST_NAME: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,8 @@ def merged(before: Mapping[str, object], given: Mapping[str, object]) -> Config:
         InvalidRequestError: a setting cannot be used; it is named.
     """
     for name, value in given.items():
+        if name not in _SETTINGS:
+            raise _unusable(f"{_told(name)} is no setting; there are {', '.join(_SETTINGS)}")
         if value is not None:
             _check(name, value)
     after = {**before, **given}
@@ -57,7 +63,7 @@ def effective(platform: Mapping[str, object], own: Mapping[str, object]) -> Conf
     Lists are joined, as an environment cannot unmask what the platform masks.
     """
     result: Config = {**DEFAULTS, **platform, **own}
-    for name in ("pii_fields", "compliance_tags"):
+    for name in _LISTS:
         result[name] = list(dict.fromkeys([*texts(platform.get(name)), *texts(own.get(name))]))
     result["alert_thresholds"] = {
         **_object(platform.get("alert_thresholds")),
@@ -150,24 +156,57 @@ def _check(name: str, value: object) -> None:
         raise _unusable(problem)
     if name == "data_retention_days":
         if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _MOST_DAYS:
-            raise _unusable(f"{name} is {value!r}, not a number of days from 1 to {_MOST_DAYS}")
-    elif name in ("pii_fields", "compliance_tags"):
-        if texts(value) != value:
-            raise _unusable(f"{name} is {value!r}, not a list of names")
+            raise _unusable(
+                f"{name} is {_told(value)}, not a number of days from 1 to {_MOST_DAYS}"
+            )
+    elif name in _LISTS:
+        _check_names(name, value)
     elif name == "alert_thresholds":
         _check_thresholds(value)
-    elif name in _FLAGS and not isinstance(value, bool):
-        raise _unusable(f"{name} is {value!r}, not true or false")
+    elif name == "max_risk_threshold":
+        _check_number(name, value, most=1.0)
+    elif name == "override_actions":
+        actions = _object(value)
+        if actions != value or not all(isinstance(one, str) for one in actions.values()):
+            raise _unusable(f"{name} is {_told(value)}, not an object of texts")
+    elif not isinstance(value, bool):
+        raise _unusable(f"{name} is {_told(value)}, not true or false")
+
+
+def _check_names(name: str, value: object) -> None:
+    names = texts(value)
+    if names != value:
+        raise _unusable(f"{name} is {_told(value)}, not a list of names")
+    if len(names) > _MOST_NAMES:
+        raise _unusable(f"{name} has {len(names)} names, more than {_MOST_NAMES}")
+    for one in names:
+        if not one.strip() or len(one) > _LONGEST_NAME:
+            raise _unusable(f"{name} has the name {_told(one)}; 1 to {_LONGEST_NAME} letters do")
+
+
+def _check_number(name: str, value: object, *, most: float | None) -> None:
+    found = number(value)
+    if found is None:
+        raise _unusable(f"{name} is {_told(value)}, not a number")
+    if found < 0 or (most is not None and found > most):
+        raise _unusable(f"{name} is {found:g}, not " + (f"0 to {most:g}" if most else "0 or more"))
 
 
 def _check_thresholds(value: object) -> None:
     if not isinstance(value, dict):
-        raise _unusable(f"alert_thresholds is {value!r}, not an object of numbers")
+        raise _unusable(f"alert_thresholds is {_told(value)}, not an object of numbers")
     for name, limit in cast("Config", value).items():
         if name not in THRESHOLDS:
             raise _unusable(f"alert_thresholds.{name} is none of {', '.join(THRESHOLDS)}")
-        if limit is not None and number(limit) is None:
-            raise _unusable(f"alert_thresholds.{name} is {limit!r}, not a number")
+        if limit is not None:
+            # All but the first are shares.
+            most = None if name == AVG_REWARD_DROP else 1.0
+            _check_number(f"alert_thresholds.{name}", limit, most=most)
+
+
+def _told(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}..."
 
 
 def _unusable(what: str) -> InvalidRequestError:

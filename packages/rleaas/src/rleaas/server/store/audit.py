@@ -18,8 +18,6 @@ from rlcore import NotFoundError
 from sqlalchemy import ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from rleaas.server.rules.governance import masked
-from rleaas.server.store import governance
 from rleaas.server.store.database import owner_of
 from rleaas.server.store.tables import AuditRow, JsonObject, OrganisationRow
 
@@ -138,7 +136,6 @@ def record(
     """
     organisation = caller.principal.organisation_id
     last = _last(session, organisation)
-    hidden = governance.masked_fields(session, organisation, environment_name)
     row = AuditRow(
         organisation_id=organisation,
         event_id=f"evt_{secrets.token_hex(8)}",
@@ -152,8 +149,8 @@ def record(
         job_id=_storable(job_id),
         agent_id=_storable(agent_id),
         request_id=caller.request_id,
-        # Before the digest is taken: what is masked was never in the chain.
-        data=cast("JsonObject", masked(_plain(data or {}), hidden)),
+        # Never masked: whoever may say what is masked could hide what was done.
+        data=cast("JsonObject", _plain(data or {})),
         previous=START if last is None else last.digest,
     )
     row.digest = digest_of(row)

@@ -65,21 +65,6 @@ def effective(session: Session, organisation: int, environment_id: int | None) -
     )
 
 
-def masked_fields(session: Session, organisation: int, environment_name: str | None) -> list[str]:
-    """The names of the fields that are masked in records about an environment."""
-    environment_id = (
-        None
-        if environment_name is None
-        else session.scalar(
-            select(EnvironmentRow.id).where(
-                EnvironmentRow.organisation_id == organisation,
-                EnvironmentRow.name == environment_name,
-            )
-        )
-    )
-    return governance.texts(effective(session, organisation, environment_id)["pii_fields"])
-
-
 def _about(environment_id: int | None) -> ColumnElement[bool]:
     if environment_id is None:
         return GovernanceRow.environment_id.is_(None)
