@@ -50,6 +50,42 @@ def test_a_body_that_cannot_be_read_is_refused_with_what_is_wrong(
     assert says in reply.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("method", "headers", "expected"),
+    [
+        ("GET", [("host", "[::1")], (400, "invalid_header")),
+        ("POST", [("origin", "http://[bad")], (400, "invalid_header")),
+        (
+            "GET",
+            [("authorization", "Bearer a"), ("authorization", "Bearer b")],
+            (400, "invalid_header"),
+        ),
+        ("POST", [("content-encoding", "gzip")], (415, "encoding_not_supported")),
+    ],
+)
+def test_headers_that_cannot_be_understood_are_refused(
+    platform: Running, method: str, headers: list[tuple[str, str]], expected: tuple[int, str]
+) -> None:
+    assert code(platform.http.request(method, "/api/me", headers=headers)) == expected
+
+
+def test_a_body_of_two_lengths_is_refused_and_the_connection_closed(platform: Running) -> None:
+    head = (
+        b"POST /api/custom-environments HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    )
+    address = platform.http.base_url
+    with socket.create_connection((address.host, address.port or 80), timeout=10) as line:
+        line.sendall(head + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        told = b""
+        while data := line.recv(65536):
+            told += data
+
+    assert told.startswith(b"HTTP/1.1 400")
+    assert b"ambiguous_body" in told
+    assert told.count(b"HTTP/1.1") == 1
+
+
 def test_a_body_over_the_limit_is_refused_before_it_is_read_whole(platform: Running) -> None:
     head = (
         b"POST /api/custom-environments HTTP/1.1\r\nHost: localhost\r\n"

@@ -4,7 +4,7 @@ import asyncio
 import time
 from urllib.parse import urlsplit
 
-from rlcore import PermissionDeniedError
+from rlcore import Error, InvalidRequestError, PermissionDeniedError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -17,6 +17,7 @@ from rleaas.server.settings import ServerSettings, is_loopback
 # second.
 BODY_SECONDS = 30.0
 BODY_RATE = 4096
+_AMBIGUOUS = "ambiguous_body"
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 _HEADERS = {
     "x-content-type-options": "nosniff",
@@ -52,19 +53,52 @@ class Guard:
         if problem is None:
             await self._app(scope, receive, send)
             return
-        reply = failures.ours(Request(scope), PermissionDeniedError(problem, code="cross_site"))
+        reply = failures.ours(Request(scope), problem)
+        if problem.code == _AMBIGUOUS:
+            reply.headers["connection"] = "close"  # where the next request begins is not certain
         await reply(scope, receive, send)
 
-    def _problem(self, scope: Scope) -> str | None:
+    def _problem(self, scope: Scope) -> Error | None:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        name = urlsplit(f"//{host}").hostname or ""
-        if self._is_local and not is_loopback(name):
-            return f"this server is for its own machine, and not for requests to {name[:80]!r}"
         origin = headers.get("origin")
-        if origin is not None and scope["method"] not in _SAFE and urlsplit(origin).netloc != host:
-            return "pages of other sites may not ask this server for changes"
-        return None
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            site = None if origin is None else urlsplit(origin).netloc
+        except ValueError as error:
+            return _malformed(f"the header Host or Origin cannot be read: {error}")
+        if self._is_local and not is_loopback(name):
+            return _cross_site(
+                f"this server is for its own machine, and not for requests to {name[:80]!r}"
+            )
+        if site is not None and scope["method"] not in _SAFE and site != host:
+            return _cross_site("pages of other sites may not ask this server for changes")
+        return _ambiguity(headers)
+
+
+def _cross_site(detail: str) -> Error:
+    return PermissionDeniedError(detail, code="cross_site")
+
+
+def _malformed(detail: str, code: str = "invalid_header") -> Error:
+    return InvalidRequestError(detail, status_code=400, code=code)
+
+
+def _ambiguity(headers: Headers) -> Error | None:
+    """What proxies before this server might take for another request than it does."""
+    if "content-length" in headers and "transfer-encoding" in headers:
+        return _malformed("Content-Length and Transfer-Encoding exclude each other", _AMBIGUOUS)
+    if len(headers.getlist("authorization")) > 1:
+        return _malformed("there are several Authorization headers")
+    encoding = headers.get("content-encoding", "")
+    if encoding.strip().lower() not in ("", "identity"):
+        return InvalidRequestError(
+            f"the body has the encoding {encoding[:80]!r}, which this server does not decode",
+            status_code=415,
+            code="encoding_not_supported",
+            hint="Send it without Content-Encoding",
+        )
+    return None
 
 
 class Patience:
