@@ -127,6 +127,11 @@ def _said(**facts: object) -> Change:
     return lambda manifest, _: manifest.update(facts)
 
 
+def _without_audit(manifest: Manifest, members: Members) -> None:
+    _rows("audit_records", lambda rows: rows.clear())(manifest, members)
+    manifest["audit"] = None
+
+
 DEEP = f"{'[' * 100_000}{']' * 100_000}\n".encode()
 CHANGES: dict[str, tuple[Change, str]] = {
     "up": (_member("files/logs/../../../evil"), "no place"),
@@ -175,6 +180,11 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "odd tables": (_said(tables={"jobs": 3}), "describe table"),
     "a newer revision": (_said(revision="9999"), "knows none later"),
     "a hostile revision": (_said(revision="../0001; DROP"), "knows none later"),
+    "a relative revision": (_said(revision="-1"), "knows none later"),
+    "a name for a revision": (_said(revision="head"), "knows none later"),
+    "no revision": (_said(revision=""), "knows none later"),
+    "no chain and nothing said of it": (_without_audit, "newest audit records"),
+    "an empty secret": (_member("files/server.key", b""), "a server's secret"),
     "a newer format": (_said(format_version=2), "format 2"),
     "another format": (_said(format="zip"), "not made by"),
 }

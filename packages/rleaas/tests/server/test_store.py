@@ -1,14 +1,16 @@
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Thread
+from threading import Barrier, Thread
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from rlcore import ConfigurationError
+from rlcore import ConfigurationError, Secret
 from rleaas.server.data_lock import DataLock
 from rleaas.server.job_logs import JobLogs
 from rleaas.server.keys import ServerKeys
+from rleaas.server.outbound import is_public
 from rleaas.server.store import environments, events, jobs
 from rleaas.server.store.database import Database
 from rleaas.server.store.environments import Registration
@@ -146,6 +148,57 @@ def test_the_servers_key_is_private_and_survives(tmp_path: Path) -> None:
     assert first.environment(1) == second.environment(1)
     assert first.environment(1) != first.environment(2)
     assert first.workers != first.environment(1)
+
+
+@pytest.mark.parametrize("size", [0, 31, 33])
+def test_a_secret_that_is_not_whole_is_refused_with_what_to_do(tmp_path: Path, size: int) -> None:
+    path = tmp_path / "server.key"
+    path.write_bytes(b"k" * size)
+
+    with pytest.raises(ConfigurationError, match=f"it has {size} bytes") as caught:
+        ServerKeys(path)
+
+    assert (caught.value.code, path.stat().st_size) == ("secret_damaged", size)
+    assert "backup" in str(caught.value.hint)
+
+
+def test_of_servers_that_begin_at_once_all_have_the_same_whole_secret(tmp_path: Path) -> None:
+    together = Barrier(8)
+
+    def begin(_: int) -> Secret:
+        together.wait()
+        return ServerKeys(tmp_path / "server.key").workers
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(begin, range(8)))
+
+    assert all(one == found[0] for one in found)
+    assert [path.name for path in tmp_path.iterdir()] == ["server.key"]
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("8.8.8.8", True),
+        ("2606:4700::1111", True),
+        ("64:ff9b::808:808", True),
+        ("64:ff9b::7f00:1", False),
+        ("64:ff9b:1::808:808", False),
+        ("2002:7f00:1::", False),
+        ("2001:0:4136:e378::1", False),
+        ("::127.0.0.1", False),
+        ("::8.8.8.8", False),
+        ("::ffff:8.8.8.8", True),
+        ("::ffff:127.0.0.1", False),
+        ("::ffff:0:127.0.0.1", False),
+        ("fec0::1", False),
+        ("fe80::1%eth0", False),
+    ],
+)
+def test_an_address_that_leads_elsewhere_by_way_of_ipv6_is_not_public(
+    address: str, public: bool
+) -> None:
+    assert is_public(address) is public
 
 
 FIRST_ENVIRONMENT = """

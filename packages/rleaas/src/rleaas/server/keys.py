@@ -5,10 +5,14 @@ import hashlib
 import hmac
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken
-from rlcore import Secret, ServerFailure
+from rlcore import ConfigurationError, Secret, ServerFailure
+
+LENGTH: Final = 32
 
 
 class ServerKeys:
@@ -70,11 +74,34 @@ class ServerKeys:
 
 def _read_or_make(path: Path) -> bytes:
     path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        _make(path)
+    secret = path.read_bytes()
+    if len(secret) != LENGTH:  # with an empty one, anybody could sign
+        raise ConfigurationError(
+            f"{str(path)!r} is damaged: it has {len(secret)} bytes, and a server's secret has "
+            f"{LENGTH}",
+            code="secret_damaged",
+            hint="Put the server's own server.key back, such as from a backup. Deleting the file "
+            "makes a new secret, with which tokens and secrets that were saved cannot be read",
+        )
+    return secret
+
+
+def _make(path: Path) -> None:
+    """Put a new secret there, whole from the first moment, unless another process is first."""
+    beside = path.with_name(f".{path.name}-{secrets.token_hex(6)}")
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return path.read_bytes()
-    with os.fdopen(descriptor, "wb") as file:
-        key = secrets.token_bytes(32)
-        file.write(key)
-    return key
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(secrets.token_bytes(LENGTH))
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            path.hardlink_to(beside)
+    finally:
+        beside.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

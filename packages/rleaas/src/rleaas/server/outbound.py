@@ -6,7 +6,7 @@ Whoever may name a URL that the server then asks could otherwise look around in 
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -51,7 +51,7 @@ class Outbound:
         """
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
+        except (OSError, ValueError) as error:  # such as a name with a NUL in it
             raise InvalidRequestError(
                 f"host {host!r} has no address: {error}", status_code=422, code="host_unknown"
             ) from error
@@ -71,10 +71,31 @@ class Outbound:
 def is_public(address: str) -> bool:
     """Whether the address is one of the internet at large."""
     parsed = ip_address(address.partition("%")[0])
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return (mapped or parsed).is_global and not parsed.is_multicast
+    if isinstance(parsed, IPv6Address):
+        if parsed in _NAT64:  # networks without IPv4 reach the rest of the internet through it
+            parsed = IPv4Address(int(parsed) & 0xFFFFFFFF)
+        elif parsed.ipv4_mapped is not None:
+            parsed = parsed.ipv4_mapped
+        elif any(parsed in network for network in _NOT_PUBLIC):
+            return False
+    return parsed.is_global and not parsed.is_multicast
 
 
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+# They lead to IPv4 addresses, whichever those may be, or into a site.
+_NOT_PUBLIC: Final = tuple(
+    map(
+        IPv6Network,
+        (
+            "::/96",  # IPv4-compatible
+            "::ffff:0:0:0/96",  # IPv4-translated
+            "64:ff9b:1::/48",  # NAT64 of a network's own
+            "2001::/32",  # Teredo
+            "2002::/16",  # 6to4
+            "fec0::/10",  # site-local
+        ),
+    )
+)
 _PORTS: Final = {"http": 80, "https": 443, "ssh": 22, "git": 9418}
 
 

@@ -21,6 +21,7 @@ from rleaas.server.backup.making import TABLES, absent, heads
 from rleaas.server.backup.rows import Content
 from rleaas.server.backup.upgrading import require_nobody
 from rleaas.server.data_lock import DataLock
+from rleaas.server.keys import LENGTH
 from rleaas.server.store import audit, schema
 from rleaas.server.store.audit import ServerItself
 from rleaas.server.store.database import Database
@@ -147,6 +148,11 @@ def _plan(archive: ArchiveReader) -> _Plan:
             raise damaged(f"member {member!r} is none that a backup has")
     if PREFIX + SECRET not in others:
         raise damaged(f"it has not the server's secret, {SECRET}")
+    if archive.members[PREFIX + SECRET].size != LENGTH:
+        raise damaged(f"its {SECRET} has not the {LENGTH} bytes of a server's secret")
+    # Those of older tables could not be read when the backup was made.
+    if not isinstance(manifest.get("audit"), dict) and not schema.compare(revision).pending:
+        raise damaged("its manifest does not name the newest audit records")
     return _Plan(
         revision,
         contents,

@@ -8,8 +8,6 @@ from typing import Final
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from alembic.script.revision import RevisionError
-from alembic.util import CommandError
 from rlcore import ConfigurationError
 from sqlalchemy import Connection
 
@@ -60,15 +58,15 @@ def compare(current: str | None) -> Schema:
     scripts = _scripts()
     newest = scripts.get_current_head()
     assert newest is not None  # the package has migrations
-    try:
-        found = list(scripts.iterate_revisions(newest, current or "base"))
-    except (CommandError, RevisionError) as error:
+    # Not whatever Alembic understands: that takes `head` and `-1`, too.
+    if current is not None and current not in {one.revision for one in scripts.walk_revisions()}:
         raise ConfigurationError(
-            f"the tables have revision {current!r}, and this rleaas knows none later than "
-            f"{newest!r}",
+            f"the tables have revision {current!r}, which this rleaas does not know; it knows none "
+            f"later than {newest!r}",
             code="schema_newer",
             hint="They were made by a newer rleaas: use that one",
-        ) from error
+        )
+    found = list(scripts.iterate_revisions(newest, current or "base"))
     steps = (Step(one.revision, one.doc) for one in reversed(found))
     return Schema(current, newest, tuple(steps))
 
