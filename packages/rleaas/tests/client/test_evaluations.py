@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from rlcore import ConfigurationError, EvaluationCancelled, EvaluationFailed, EvaluationNotFound
 from rleaas.models import Evaluation
@@ -48,6 +50,15 @@ def test_a_published_config_says_the_same_as_keywords() -> None:
         "episodes": 5,
         "max_episode_steps": 9,
     }
+
+
+@pytest.mark.parametrize("seeds", ["12", 3, [1.9], [True], ["1"], [None], b"12"])
+@pytest.mark.parametrize("in_config", [False, True])
+def test_seeds_are_whole_numbers_and_nothing_is_made_one(seeds: Any, in_config: bool) -> None:
+    given: dict[str, Any] = {"config": {"seeds": seeds}} if in_config else {"seeds": seeds}
+
+    with pytest.raises(ConfigurationError, match="seed"):
+        converse(client().run("c1", **given), [reply(evaluation())])
 
 
 # defect: F-21

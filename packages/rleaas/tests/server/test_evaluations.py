@@ -141,7 +141,9 @@ def test_an_evaluation_is_not_a_training_job(start: Start, checkpoint: tuple[Run
         ("/api/evaluations", {"seeds": [1], "episodes": 3}, "contradict"),
         ("/api/evaluations", {"episodes": 2, "base_seed": 2**32 - 1}, "no room"),
         ("/api/evaluations", {"episode": 2}, "did you mean 'episodes'"),
-        ("/api/rollouts", {"scenario_suite_id": "suite_1"}, "scenario suites"),
+        ("/api/rollouts", {"scenario_suite_id": "suite_1"}, "suites in evaluations are not built"),
+        ("/api/evaluations", {"scenario_suite_id": "s"}, "suites in evaluations are not built yet"),
+        ("/api/evaluations", {"verifier_ids": ["v"]}, "verifiers in evaluations are not built yet"),
         ("/api/rollouts", {"comparison": True, "agent_checkpoints": ["a"]}, "of two"),
     ],
 )

@@ -71,6 +71,7 @@ def test_literal_empty_paging_parameters_are_no_paging(platform: Running) -> Non
 
 def test_published_training_reads_every_field_of_its_handle(platform: Running) -> None:
     platform.ready()
+    platform.ok(platform.http.post("/api/agents", json={"id": "agent_0a1b2c3d", "name": "mine"}))
     body: dict[str, object] = {
         "algorithm": "PPO",
         "num_episodes": 5,

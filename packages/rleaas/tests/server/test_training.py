@@ -1,6 +1,8 @@
 import hashlib
 
 import pytest
+from rlcore import AgentNotFound
+from rleaas import Client
 from rleaas.models import Checkpoint, LogPage, MetricPage, TrainingJob
 from rleaas.server.jobs.scheduler import Patience
 
@@ -27,8 +29,9 @@ LEARNS: list[tuple[str, dict[str, object]]] = [
 def trained(start: Start) -> tuple[Running, str]:
     platform = start(plan=LEARNS)
     platform.ready()
+    platform.ok(platform.http.post("/api/agents", json={"id": "agent_1", "name": "mine"}))
     job_id = platform.train(
-        num_episodes=10, config={"checkpoint_interval": 5}, run_name="first", model="agent_1"
+        num_episodes=10, config={"checkpoint_interval": 5}, run_name="first", model="mine"
     )
     assert platform.finished("training", job_id) == "completed"
     return platform, job_id
@@ -36,6 +39,18 @@ def trained(start: Start) -> tuple[Running, str]:
 
 def job_of(platform: Running, job_id: str) -> TrainingJob:
     return TrainingJob.model_validate(platform.ok(platform.http.get(f"/training/{job_id}")))
+
+
+def test_a_job_of_an_agent_that_is_not_there_never_starts(start: Start) -> None:
+    platform = start()
+    platform.ready()
+    with (
+        Client(base_url=platform.server.url) as client,
+        pytest.raises(AgentNotFound, match="no such agent"),
+    ):
+        client.TrainingJob.run("CartPole", agent_id="no such agent")
+
+    assert platform.ok(platform.http.get("/api/training/jobs"))["jobs"] == []
 
 
 def test_a_job_runs_in_a_worker_and_ends_completed_with_what_it_reported(

@@ -110,7 +110,7 @@ def test_what_is_not_built_yet_is_refused(key: str) -> None:
     error = refusal({key: {"type": "inline", "value": "1"}})
 
     assert error.code == "not_available"
-    assert "not available yet" in str(error)
+    assert "not built yet" in str(error)
 
 
 def test_a_curriculum_that_is_switched_off_is_fine() -> None:

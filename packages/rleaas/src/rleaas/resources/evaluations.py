@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from builtins import list as list_
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import SupportsIndex, cast
 
 from rlcore import ConfigurationError, UnexpectedReply
 
@@ -65,8 +67,9 @@ class EvaluationClient(Resource[D]):
 
         Args:
             agent_checkpoint_id: the checkpoint, by id or handle.
-            scenario_suite_id: the scenarios to play, where there are some; also a suite.
-            verifier_ids: the verifiers that judge, by id, name or handle, where there are some.
+            scenario_suite_id: a suite; playing one is not built yet, and refused.
+            verifier_ids: verifiers, by id, name or handle; judging by them is not built yet, and
+                refused.
             name: what to call it.
             environment_name: another environment than the one the checkpoint was trained on, or
                 one of its versions.
@@ -82,13 +85,13 @@ class EvaluationClient(Resource[D]):
                 one; by default every call has its own.
 
         Raises:
-            ConfigurationError: a config key is unknown, or said twice.
+            ConfigurationError: a config key is unknown or said twice, or a seed is no whole number.
             CheckpointNotFound: there is no such checkpoint.
             InvalidRequestError: the platform refuses a value; it names it.
         """
         checkpoint = checkpoint_reference(agent_checkpoint_id)
         settings: dict[str, object | None] = {
-            "seeds": None if seeds is None else [int(seed) for seed in seeds],
+            "seeds": None if seeds is None else _seeds(seeds),
             "episodes": episodes,
             "base_seed": base_seed,
             "max_episode_steps": max_episode_steps,
@@ -241,8 +244,9 @@ class EvaluationClient(Resource[D]):
 
         Args:
             agent_checkpoints: two of them, by id or handle: the baseline, then the trained one.
-            scenario_suite_id: the scenarios to play, where there are some; also a suite.
-            verifier_ids: the verifiers that judge, by id, name or handle, where there are some.
+            scenario_suite_id: a suite; playing one is not built yet, and refused.
+            verifier_ids: verifiers, by id, name or handle; judging by them is not built yet, and
+                refused.
             environment_name: where to; by default what the baseline was trained on.
             baseline_id: a rollout or an evaluation, in place of checkpoints; with `trained_id`.
             trained_id: the other one.
@@ -354,6 +358,18 @@ def _suite(suite: IdRef) -> str | None:
     return None if suite == "" else id_of(suite, "suite")
 
 
+def _seeds(seeds: object) -> list_[int]:
+    if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
+        raise ConfigurationError(f"{seeds!r} is not a list of seeds", hint="Pass [1, 2, 3].")
+    return [_seed(one) for one in cast("Iterable[object]", seeds)]
+
+
+def _seed(seed: object) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, SupportsIndex):
+        raise ConfigurationError(f"seed {seed!r} is not a whole number", hint="Pass [1, 2, 3].")
+    return operator.index(seed)
+
+
 def _merge(settings: dict[str, object | None], config: Mapping[str, object]) -> None:
     for key, value in config.items():
         field = _CONFIG_KEYS.get(key)
@@ -364,6 +380,8 @@ def _merge(settings: dict[str, object | None], config: Mapping[str, object]) -> 
             )
         if value is None:
             continue
+        if field == "seeds":
+            value = _seeds(value)
         if settings[field] is not None and settings[field] != value:
             raise ConfigurationError(
                 f"the evaluation is told {field}={settings[field]!r} and config {key}={value!r}",

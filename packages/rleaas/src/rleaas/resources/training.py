@@ -78,13 +78,16 @@ class TrainingClient(Resource[D]):
         Args:
             environment_name: the environment, by name, id or handle; or one of its versions.
             env_id: the same.
-            agent_id: the agent to train, by id, name or handle, where there is one.
-            scenario_suite_id: the scenarios to train on, where there are some; also a suite.
+            agent_id: an agent, by id, name or handle; it is recorded with the job, and has no other
+                effect yet.
+            scenario_suite_id: a suite or a scenario; training on them is not built yet, and
+                refused.
             algorithm: what trains.
             config: the algorithm's settings; also `episodes` and `max_steps`, as published. What
                 `simulation.episode_settings` says of them holds where nothing else does.
             name: what to call the run.
-            verifier_ids: the verifiers that judge, by id, name or handle, where there are some.
+            verifier_ids: verifiers, by id, name or handle; judging by them is not built yet, and
+                refused.
             resume_from_checkpoint: where to go on from.
             num_episodes: how many episodes at most; 100 when nobody says.
             max_steps: the steps of an episode at most; 1000 when nobody says.
@@ -96,6 +99,7 @@ class TrainingClient(Resource[D]):
         Raises:
             ConfigurationError: a value is not usable, or there is no environment.
             EnvironmentNotFound: there is no such environment.
+            AgentNotFound: there is no such agent; nothing was started.
             InvalidRequestError: the platform refuses the config; it names the key.
         """
         environment = _environment(environment_name, env_id)

@@ -297,7 +297,7 @@ def _refuse_unavailable(key: str, value: object) -> None:
     if value is None or (key == "curriculum" and off):
         return
     raise ConfigurationError(
-        f"config.{key}: {_UNAVAILABLE[key]} not available yet in this build",
+        f"config.{key}: {_UNAVAILABLE[key]} not built yet",
         code="not_available",
         hint=f"Remove {key!r} from the config",
     )

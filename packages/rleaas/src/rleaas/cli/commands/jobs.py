@@ -63,7 +63,10 @@ def start(
     seed: Annotated[int | None, typer.Option(min=0, help="Makes the training repeatable.")] = None,
     name: Annotated[str | None, typer.Option(help="A name for the run.")] = None,
     agent: Annotated[
-        str | None, typer.Option(metavar="AGENT", help="The agent to train, by id.")
+        str | None,
+        typer.Option(
+            metavar="AGENT", help="An agent that is recorded with it; no other effect yet."
+        ),
     ] = None,
     resume_from: Annotated[
         str | None, typer.Option(metavar="CHECKPOINT_ID", help="Go on from this checkpoint.")

@@ -96,7 +96,10 @@ class StartTraining(Body):
 
 
 class StartEvaluation(Body):
-    """An evaluation of a checkpoint over seeds: listed, or counted from `base_seed`."""
+    """An evaluation of a checkpoint over seeds: listed, or counted from `base_seed`.
+
+    Suites and verifiers are known, to be refused by name.
+    """
 
     agent_checkpoint_id: str
     environment_name: str | None = None
@@ -108,6 +111,8 @@ class StartEvaluation(Body):
     success_threshold: float | None = None
     name: str | None = None
     purpose: str = "evaluation"
+    scenario_suite_id: str | None = None
+    verifier_ids: list[str] | None = None
 
 
 class StartRollouts(StartEvaluation):
@@ -115,8 +120,6 @@ class StartRollouts(StartEvaluation):
 
     agent_checkpoint_id: str = ""
     max_steps: Count | None = None
-    scenario_suite_id: str | None = None
-    verifier_ids: list[str] | None = None
     comparison: bool = False
     agent_checkpoints: list[str] | None = None
 

@@ -9,7 +9,7 @@ from rleaas.server.routes.bodies import JsonObject, StartEvaluation
 from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency, workable_version
 from rleaas.server.routes.training import JobStatus, Limit, cancel, page_of_jobs
-from rleaas.server.rules.requests import evaluation_seeds
+from rleaas.server.rules.requests import evaluation_seeds, require_evaluable
 from rleaas.server.store import events, jobs, rollouts
 
 router = APIRouter(
@@ -64,6 +64,7 @@ def cancel_evaluation(evaluation_id: str, caller: Caller) -> JsonObject:
 
 def queue(body: StartEvaluation, caller: CallerOf, idempotency_key: str | None) -> JsonObject:
     """Add an evaluation; without an environment, on the one that the checkpoint was trained on."""
+    require_evaluable(body.model_dump(exclude_none=True))
     seeds = evaluation_seeds(body.seeds, body.episodes, body.base_seed)
     key = idempotency("evaluation", idempotency_key, body.model_dump(exclude_none=True))
     with caller.write() as session:

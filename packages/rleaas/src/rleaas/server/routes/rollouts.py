@@ -23,7 +23,6 @@ from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.routes.rollout_bodies import ExportReport, StoreRollout
 from rleaas.server.rules.json_values import number
 from rleaas.server.rules.names import split_version
-from rleaas.server.rules.requests import require_evaluable
 from rleaas.server.store import audit, environments, events, jobs, once, rollouts
 from rleaas.server.store.tables import EnvironmentRow, JobRow, RolloutRow
 
@@ -63,7 +62,6 @@ async def post_rollouts(
         return await run_in_threadpool(_store, body, caller, idempotency_key)
     if body.comparison or body.agent_checkpoints:
         return await compare(body, caller)
-    require_evaluable(body.model_dump(exclude_none=True))
     if body.max_episode_steps is None:
         body.max_episode_steps = body.max_steps
     return await run_in_threadpool(queue, body, caller, idempotency_key)

@@ -23,7 +23,7 @@ from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency, workable_version
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.requests import require_trainable, training_config
-from rleaas.server.store import events, jobs
+from rleaas.server.store import agents, events, jobs
 from rleaas.server.store.tables import JobRow
 
 router = APIRouter(
@@ -44,7 +44,10 @@ _POLL_SECONDS = 0.1
 def start_training(
     env: str, body: StartTraining, caller: Caller, idempotency_key: IdempotencyHeader = None
 ) -> JsonObject:
-    """Queue a training job on an environment's newest version, or on `environment_version`."""
+    """Queue a training job on an environment's newest version, or on `environment_version`.
+
+    `model` names an agent; it is recorded with the job, and has no other effect yet.
+    """
     given = body.model_dump(exclude_none=True)
     require_trainable(given)
     checked = training_config(
@@ -56,7 +59,7 @@ def start_training(
         "max_steps": checked.max_steps,
         "config": checked.to_config(),
         "seed": checked.effective_seed,
-        "model": body.model,
+        "model": None,
         "resume_from_checkpoint": body.resume_from_checkpoint or None,
     }
     key = idempotency("training", idempotency_key, {"env": env, **given})
@@ -64,6 +67,8 @@ def start_training(
         earlier = jobs.made_before(session, jobs.TRAINING, key)
         if earlier is not None:
             return render.training_job(earlier)
+        if body.model:
+            request["model"] = agents.find(session, body.model).id
         version = workable_version(session, env, body.environment_version)
         if body.resume_from_checkpoint:
             checkpoint = jobs.find_checkpoint(session, body.resume_from_checkpoint)

@@ -11,7 +11,7 @@ DEFAULT_EPISODES = 20
 _SEED_LIMIT = 2**32
 
 _NOT_IN_TRAINING = {
-    "scenario_id": "scenarios in training are",
+    "scenario_id": "suites and scenarios in training are",
     "verifier_ids": "verifiers in training are",
     "verifier_id": "verifiers in training are",
     "verifier_conditions": "verifiers in training are",
@@ -20,7 +20,7 @@ _NOT_IN_TRAINING = {
     "actions": "a restricted action list is",
 }
 _NOT_IN_EVALUATION = {
-    "scenario_suite_id": "scenario suites are",
+    "scenario_suite_id": "suites in evaluations are",
     "verifier_ids": "verifiers in evaluations are",
 }
 
@@ -105,7 +105,7 @@ def _require_absent(request: Mapping[str, object], unavailable: Mapping[str, str
     for field, what in unavailable.items():
         if request.get(field):
             raise ConfigurationError(
-                f"{field}: {what} not available yet in this build",
+                f"{field}: {what} not built yet",
                 code="not_available",
                 hint=f"Leave {field!r} out",
             )
