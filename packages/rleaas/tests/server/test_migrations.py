@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from rleaas.server.store import schema
+from rleaas.server.store import environments, events, schema
 from rleaas.server.store.database import Database
-from rleaas.server.store.tables import Base
+from rleaas.server.store.environments import Registration
+from rleaas.server.store.tables import Base, EventRow
 from sqlalchemy import (
     JSON,
     Boolean,
@@ -23,8 +24,10 @@ from sqlalchemy import (
     MetaData,
     String,
     Table,
+    delete,
     insert,
     select,
+    text,
 )
 
 # Any: rows hold what their columns can.
@@ -112,4 +115,41 @@ def test_new_rows_are_numbered_behind_the_old_ones(database_place: Path | str) -
     with database.whole() as connection:
         connection.execute(insert(new).values(organisation_id=1, **row))
         assert connection.scalars(select(new.c.id).order_by(new.c.id)).all() == [1, 2, 3, 4]
+    database.close()
+
+
+@pytest.mark.parametrize("revision", ["0001", "0002"])
+def test_the_number_of_a_deleted_row_never_comes_again(
+    database_place: Path | str, revision: str
+) -> None:
+    database = Database(database_place)
+    database.migrate(revision)
+    with database.whole() as connection:
+        before = MetaData()
+        before.reflect(connection)
+        told = before.tables["events"]
+        row: dict[str, Any] = {
+            column.name: value_of(column, {}) for column in told.columns if not column.foreign_keys
+        }
+        owner = {"organisation_id": 1} if "organisation_id" in told.columns else {}
+        for id, subject in ((1, "environment:41"), (2, "environment_version:42")):
+            connection.execute(insert(told).values({**row, **owner, "id": id, "subject": subject}))
+        if not database.is_sqlite:
+            for table, last in (("environments", 41), ("environment_versions", 42), ("events", 2)):
+                connection.execute(
+                    text("SELECT setval(pg_get_serial_sequence(:table, 'id'), :last)"),
+                    {"table": table, "last": last},
+                )
+
+    database.migrate()
+
+    for number in range(2):
+        with database.write(1) as session:
+            made = environments.upsert(session, Registration("A"), None)[0].environment
+            events.add(session, "x", "y", {})
+            session.flush()
+            numbers = (made.id, made.latest.id, events.newest(session))
+            assert numbers == (42 + number, 43 + number, 3 + number)
+            session.delete(made)
+            session.execute(delete(EventRow).where(EventRow.id > 2))
     database.close()

@@ -13,7 +13,10 @@ class EnvironmentRow(Owned, Base):
     """A registered environment; what is served lives in its versions."""
 
     __tablename__ = "environments"
-    __table_args__ = (UniqueConstraint("organisation_id", "name"),)
+    __table_args__ = (
+        UniqueConstraint("organisation_id", "name"),
+        {"sqlite_autoincrement": True},
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str]
@@ -51,7 +54,10 @@ class VersionRow(Owned, Base):
     """One version of an environment: how to serve it, and the contract it was registered with."""
 
     __tablename__ = "environment_versions"
-    __table_args__ = (UniqueConstraint("environment_id", "version"),)
+    __table_args__ = (
+        UniqueConstraint("environment_id", "version"),
+        {"sqlite_autoincrement": True},
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True)
     environment_id: Mapped[int] = mapped_column(ForeignKey("environments.id", ondelete="CASCADE"))

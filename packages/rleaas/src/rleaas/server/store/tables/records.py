@@ -115,6 +115,7 @@ class DeliveryRow(Owned, Base):
     __table_args__ = (
         UniqueConstraint("webhook_id", "event_id"),
         Index("webhook_deliveries_due", "status", "due_at"),
+        {"sqlite_autoincrement": True},
     )
 
     id: Mapped[int] = mapped_column(primary_key=True)
