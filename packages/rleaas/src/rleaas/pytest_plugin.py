@@ -13,12 +13,15 @@ a test that asks without is an error that says so.
 
 from __future__ import annotations
 
+import atexit
+import os
 import secrets
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -86,16 +89,22 @@ def rleaas_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform
 
     data_dir = tmp_path_factory.mktemp("rleaas")
     key = f"test_{secrets.token_hex(16)}"
-    with LocalServer(data_dir, api_key=key) as server:
+    server = LocalServer(data_dir, api_key=key)
+    server.start()
+    # After one Ctrl-C more, pytest may not come back here.
+    atexit.register(server.stop, now=True)
+    try:
         yield Platform(server.url, key, data_dir)
+    finally:
+        server.stop(now=True)
 
 
 @pytest.fixture
 def rleaas_client(rleaas_server: Platform, monkeypatch: pytest.MonkeyPatch) -> Generator[Client]:
     """A `rleaas.Client` of `rleaas_server`.
 
-    While the test runs, `RLEAAS_BASE_URL` and `RLEAAS_API_KEY` lead there too: so do `rleaas://`
-    addresses, commands, and clients that the code under test makes.
+    While the test runs, `RLEAAS_BASE_URL` and `RLEAAS_API_KEY` lead there too, past proxies and
+    profiles: so do `rleaas://` addresses, commands, and clients that the code under test makes.
     """
     import httpx
 
@@ -170,3 +179,13 @@ def _needs(fixture: str, extra: str) -> Generator[None]:
 def _lead_to(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in platform.environ.items():
         monkeypatch.setenv(name, value)
+    # What a developer has set for another server, here and in the file of profiles, is not for it.
+    for name in ("RLEAAS_PROFILE", "RLEAAS_TIMEOUT", "RLEAAS_RETRIES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RLEAAS_CONFIG", str(platform.data_dir / "config.toml"))
+    # No proxy knows the way to this machine.
+    host = urlsplit(platform.url).hostname or ""
+    for name in ("NO_PROXY", "no_proxy"):
+        others = os.environ.get(name)  # noqa: TID251 - proxies are no settings of ours
+        if others != "*":
+            monkeypatch.setenv(name, f"{others},{host}" if others else host)

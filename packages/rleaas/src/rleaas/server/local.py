@@ -118,14 +118,28 @@ class LocalServer:
             self._clean()
             raise RLEaaSError("the server did not start") from failure
 
-    def stop(self) -> None:
-        """Stop, with every process that the server has started."""
-        if self._listening is not None:
-            self._listening.stop()
-        if self._thread is not None:
-            self._thread.join()
-        self._listening = self._thread = None
-        self._clean()
+    def stop(self, *, now: bool = False) -> None:
+        """Stop, with every process that the server has started.
+
+        Args:
+            now: wait for no request and no process, as is done after Ctrl-C as well.
+        """
+        listening, thread = self._listening, self._thread
+        try:
+            if listening is not None and thread is not None:
+                self._end(listening, thread, now=now)
+        finally:
+            self._listening = self._thread = None
+            self._clean()
+
+    def _end(self, listening: Listening, thread: threading.Thread, *, now: bool) -> None:
+        listening.stop(now=now)
+        try:
+            thread.join()
+        except KeyboardInterrupt:
+            listening.stop(now=True)
+            thread.join()
+            raise
 
     def _running(self) -> Listening:
         if self._listening is None:
