@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import httpx
 import pytest
 from rlcore import ConfigurationError, PermissionDeniedError
@@ -80,11 +82,49 @@ def test_code_that_another_organisation_had_before_the_rule_is_not_started(start
     assert shown["status"] == "registered"
 
 
+def test_another_organisation_cannot_look_around_in_the_servers_network(start: Start) -> None:
+    platform = start(api_key=TOP)
+    told: list[str] = []
+    with of_another_organisation(platform) as lab:
+        for source in ("tcp://127.0.0.1:22", "tcp://[::1]:5000", "tcp://h"):
+            lab.post("/api/custom-environments", json={"name": "Far", "source": source})
+            told.append(lab.get("/api/environments/Far/endpoint").json()["detail"])
+    platform.ready("Ours", source="tcp://127.0.0.1:22")
+
+    assert "127.0.0.1, which is not a public address" in told[0]
+    assert "::1, which is not a public address" in told[1]
+    assert "names no port" in told[2]
+    assert platform.mesh.dialled == ["tcp://127.0.0.1:22"]
+
+
+def test_what_another_organisation_names_is_dialled_where_it_was_looked_at(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform = start(api_key=TOP)
+    resolved = socket.getaddrinfo
+    public = "2606:4700::1111"
+
+    def resolve(host: str, port: int, family: int = 0, type: int = 0) -> object:
+        return resolved(public if host == "far.example" else host, port, family, type)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    source = "tcp://far.example:5000"
+    with of_another_organisation(platform) as lab:
+        lab.post("/api/custom-environments", json={"name": "Far", "source": source})
+        grant = lab.get("/api/environments/Far/endpoint").json()
+
+    assert grant["address"] == f"tcp://[{public}]:5000"
+    assert platform.mesh.dialled == [grant["address"]]
+
+
 def test_children_inherit_no_secret_of_the_server() -> None:
     secrets = ["RLEAAS_SERVER_API_KEY", "RLEAAS_DATABASE_URL", "RLEAAS_API_KEY", "RLMESH_TOKEN"]
     secrets += ["RLMESH_TOKEN_KEY", "PGPASSWORD"]
 
-    assert inherited(dict.fromkeys([*secrets, "PATH", "RLEAAS_CACHE"], "x")) == {"PATH": "x", "RLEAAS_CACHE": "x"}
+    assert inherited(dict.fromkeys([*secrets, "PATH", "RLEAAS_CACHE"], "x")) == {
+        "PATH": "x",
+        "RLEAAS_CACHE": "x",
+    }
 
 
 def test_the_operator_allows_code_by_argument_or_variable() -> None:

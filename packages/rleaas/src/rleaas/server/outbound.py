@@ -109,7 +109,10 @@ def _host_and_port(url: str, schemes: frozenset[str]) -> tuple[str, int]:
         raise _unusable(url, f"its scheme is not one of {', '.join(sorted(schemes))}")
     if not host:
         raise _unusable(url, "it names no host")
-    return host, port or _PORTS[parts.scheme]
+    port = port or _PORTS.get(parts.scheme)
+    if port is None:
+        raise _unusable(url, "it names no port")
+    return host, port
 
 
 def _unusable(url: str, why: str) -> InvalidRequestError:

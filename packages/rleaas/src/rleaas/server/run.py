@@ -58,7 +58,7 @@ def serve(
         allow_insecure: listen on a public host without a key.
         max_workers: how many jobs run at the same time.
         allowed_hosts: hosts, as `name` or `name:port`, that the server may ask though they are not
-            public: for repositories, probes and webhooks.
+            public: for repositories, probes, webhooks and `tcp://` sources of other organisations.
         allow_code: let every organisation register sources that are code; else
             `RLEAAS_ALLOW_CODE`, else only the operator's own may.
         idle_minutes: after how long an environment that nobody uses is stopped; 0 never.

@@ -91,6 +91,7 @@ class ServerState:
             assets=self.assets,
             ready_timeout=settings.ready_timeout,
             allow_code=settings.allow_code,
+            outbound=self.outbound,
         )
         self.idle = IdleWatch(self.database, self.envhost, settings.idle_seconds)
         self.scheduler = Scheduler(

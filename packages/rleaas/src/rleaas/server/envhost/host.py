@@ -27,6 +27,7 @@ from rleaas.server.envhost.crashes import Crashes
 from rleaas.server.envhost.later import Later, call_later
 from rleaas.server.envhost.process import Launcher, Served
 from rleaas.server.keys import ServerKeys
+from rleaas.server.outbound import Outbound
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.sources import (
     Source,
@@ -106,6 +107,7 @@ class EnvironmentHost:
         assets: AssetFiles | None = None,
         ready_timeout: float = 60.0,
         allow_code: bool = False,
+        outbound: Outbound | None = None,
         clock: Callable[[], float] = time.monotonic,
         later: Later = call_later,
     ) -> None:
@@ -118,6 +120,7 @@ class EnvironmentHost:
         self._assets = assets
         self._ready_timeout = ready_timeout
         self._allow_code = allow_code
+        self._outbound = outbound or Outbound()
         self._clock = clock
         self._later = later
         self._crashes = Crashes(clock)
@@ -281,7 +284,7 @@ class EnvironmentHost:
         process: Served | None = None
         try:
             key = None
-            address = source.text
+            address = self._address_of(version, source)
             if source.kind is SourceKind.HOSTED:
                 key = self._keys.environment(start.version_id)
                 log = self._logs / f"{start.version_id}.log"
@@ -440,6 +443,17 @@ class EnvironmentHost:
         own = version.organisation_id == FIRST_ORGANISATION
         require_permitted(source, may_run_code=own or self._allow_code)
         return source
+
+    def _address_of(self, version: VersionRow, source: Source) -> str:
+        own = version.organisation_id == FIRST_ORGANISATION
+        if own or not source.text.startswith("tcp://"):
+            return source.text
+        # What came of dialling is told: whoever is not the operator could look around in its
+        # network. The address is the one that was looked at, lest the name mean another by now.
+        place = self._outbound.permit(source.text, frozenset({"tcp"}))
+        address = place.addresses[0]
+        host = f"[{address}]" if ":" in address else address
+        return f"tcp://{host}:{place.port}"
 
     def running(self) -> list[tuple[int, Served]]:
         """The versions that have a process, each with it."""
