@@ -1,11 +1,13 @@
 import hashlib
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
 from rlcore import mint_token
 from rleaas.server.jobs.scheduler import worker_subject
+from rleaas.server.store.tables import JobRow
 
 from .conftest import Running, Start
 
@@ -156,3 +158,20 @@ def test_reports_of_another_shape_are_refused(
     _, _, http = at_work
 
     assert http.post("/reports", json=body).status_code == 422
+
+
+def test_a_workers_token_ends_a_minute_after_its_job(
+    at_work: tuple[Running, str, httpx.Client],
+) -> None:
+    platform, job_id, http = at_work
+    platform.ok(platform.http.post(f"/api/training/jobs/{job_id}/cancel"))
+    platform.finished("training", job_id)
+    report = {"seq": 10**6, "reports": [{"type": "heartbeat"}]}
+    late = http.post("/reports", json=report)
+    with platform.server.state.database.write(1) as session:
+        session.get_one(JobRow, job_id).completed_at = datetime.now(UTC) - timedelta(seconds=61)
+    platform.server.state.principals.forget()
+    after = [http.post("/reports", json=report), http.get("/assignment")]
+
+    assert (late.status_code, late.json()["accepted"]) == (200, False)
+    assert [reply.status_code for reply in after] == [401, 401]

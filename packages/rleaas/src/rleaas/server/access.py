@@ -140,10 +140,10 @@ async def may_still(request: Request, caller: CallerOf) -> bool:
 
 
 async def require_worker(kind: str, id: str, state: State, bearer: Bearer) -> None:
-    """Let only the worker of this job pass.
+    """Let only the worker of this job pass, until shortly after the job's end.
 
     Raises:
-        AuthenticationError: there is no token, or it is not one of ours.
+        AuthenticationError: there is no token, it is not one of ours, or its job has ended.
         PermissionDeniedError: it is the token of another job.
     """
     if bearer is None:
@@ -154,6 +154,9 @@ async def require_worker(kind: str, id: str, state: State, bearer: Bearer) -> No
         raise AuthenticationError(str(error)) from error
     if claims.subject != worker_subject(kind, id):
         raise PermissionDeniedError("the token is for another job")
+    found = await _identified(state, bearer)
+    if not found.user_id.startswith(f"{WORKER}:"):  # an open server takes it for anybody's
+        raise AuthenticationError("the job of this token has ended")
 
 
 def _caller(

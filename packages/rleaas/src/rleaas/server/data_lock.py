@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import stat
 from pathlib import Path
 
 from rlcore import ConfigurationError
@@ -18,7 +19,8 @@ class DataLock:
         """
         path = data_dir / "server.lock"
         try:
-            data_dir.mkdir(parents=True, exist_ok=True)
+            data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _keep_private(data_dir)
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise ConfigurationError(
@@ -42,3 +44,10 @@ class DataLock:
     def release(self) -> None:
         """Let another server have the directory."""
         os.close(self._file)
+
+
+def _keep_private(directory: Path) -> None:
+    """Let nobody else in; one that belongs to others, or to all like /tmp, is theirs to guard."""
+    found = directory.stat()
+    if found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX:
+        directory.chmod(0o700)

@@ -29,7 +29,7 @@ READING: Final = frozenset({"read"})
 WORKER: Final = "worker"
 # How long another server of the same database may take for a revoked key.
 REMEMBERED_SECONDS: Final = 2.0
-# How long a worker may read after its job has ended.
+# How long a worker may read and report after its job has ended.
 GOODBYE_SECONDS: Final = 60.0
 # How precisely it is known when a key was last used.
 USED_SECONDS: Final = 60.0

@@ -180,6 +180,13 @@ class EnvironmentHost:
             slot.process.stop()
         return slot.start is not None or slot.process is not None
 
+    def forget(self, version_id: int) -> None:
+        """End the version's process and remove what is kept of it, as the version is gone."""
+        self.stop(version_id)
+        log = self._logs / f"{version_id}.log"
+        handover.place(log).unlink(missing_ok=True)
+        log.unlink(missing_ok=True)
+
     def start_no_more(self) -> None:
         """Give up every start that is under way, and begin none any more."""
         with self._lock:

@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -161,7 +162,8 @@ class EnvironmentProcess:
         return f"its last output: {said}" if said else "it said nothing"
 
     def _how(self, code: int) -> str:
-        return last_line(self._log) or f"its process ended with exit code {code} and said nothing"
+        said = last_line(self._log) or "it said nothing"
+        return f"{ended_with(code)}: {said}"
 
 
 def serve_command(source: str, kwargs: Mapping[str, object], ready_fd: int) -> list[str]:
@@ -171,6 +173,16 @@ def serve_command(source: str, kwargs: Mapping[str, object], ready_fd: int) -> l
     if kwargs:
         command += ["--kwargs-json", json.dumps(kwargs)]
     return [*command, "--exit-with-parent"]
+
+
+def ended_with(code: int) -> str:
+    """How a process ended that has this return code."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:  # a real-time signal, which has no name
+        return f"killed by signal {-code}"
 
 
 def last_line(log: Path) -> str | None:

@@ -23,6 +23,7 @@ from rleaas.server.store.tables import JobRow
 
 logger = logging.getLogger("rleaas.server.jobs")
 
+# Longer than any job goes on: each use of it asks whether the job has ended.
 _WORKER_TOKEN_SECONDS = 30 * 24 * 3600.0
 _LOG_LINES_IN_ERROR = 5
 

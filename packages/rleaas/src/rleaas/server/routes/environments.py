@@ -46,6 +46,7 @@ readable = APIRouter(
 )
 
 GRANT_SECONDS = 3600.0
+_CREATES = "environments"
 
 
 @router.post("/api/custom-environments", responses=documented(400, 403, 404, 409, 422))
@@ -57,7 +58,7 @@ def create_environment(
     Fields that are left out, and a source that is `custom`, leave what is there as it is.
     """
     asked, reason = _registration(caller, body)
-    request = idempotency("environments", key, body.model_dump(mode="json", exclude={"repo"}))
+    request = idempotency(_CREATES, key, body.model_dump(mode="json", exclude={"repo"}))
     with caller.write() as session:
         done = once.earlier(session, request)
         if done is not None:
@@ -180,10 +181,11 @@ def delete_environment(env: str, caller: Caller) -> JsonObject:
         versions = [version.id for version in row.versions]
         job_ids = [job.id for job in jobs.of_environment(session, row.id)]
         jobs.forget(session, job_ids)
+        once.forget(session, _CREATES, str(row.id))
         _note(session, caller, "deleted", row)
         session.delete(row)
     for version_id in versions:
-        caller.state.envhost.stop(version_id)
+        caller.state.envhost.forget(version_id)
     for job_id in job_ids:
         caller.state.files.remove(job_id)
         caller.state.logs.remove(job_id)

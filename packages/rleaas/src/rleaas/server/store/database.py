@@ -1,8 +1,9 @@
 """The database: SQLite in a file, or PostgreSQL; brought up to date when it is opened."""
 
+import os
 import threading
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from sqlite3 import Connection as SQLiteConnection
@@ -51,7 +52,8 @@ class Database:
 
     def __init__(self, place: Path | str) -> None:
         if isinstance(place, Path):
-            place.parent.mkdir(parents=True, exist_ok=True)
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _keep_private(place)
         self._engine = _engine_of(f"sqlite:///{place}" if isinstance(place, Path) else place)
         self.is_sqlite = self._engine.dialect.name == "sqlite"
         if self.is_sqlite:
@@ -195,6 +197,19 @@ def _give_to_its_owner(session: Session, *_: object) -> None:
                 raise RuntimeError(f"a new row of {type(row).__name__} belongs to nobody")
             row.organisation_id = owner
     require_room(session)
+
+
+def _keep_private(file: Path) -> None:
+    """Let only this user read a SQLite file; those that SQLite puts beside it are like it."""
+    # By its path: closing a file that SQLite has open in this process would give up its locks.
+    if not file.exists():
+        with suppress(FileExistsError):
+            os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    for suffix in ("", "-wal", "-shm"):
+        one = file.with_name(f"{file.name}{suffix}")
+        with suppress(FileNotFoundError):  # another process ended and took its own along
+            if one.stat().st_uid == os.geteuid():
+                one.chmod(0o600)
 
 
 def _engine_of(url: str) -> Engine:

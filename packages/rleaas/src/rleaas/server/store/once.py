@@ -61,3 +61,12 @@ def keep(
         )
     )
     session.flush()
+
+
+def forget(session: Session, scope: str, resource_id: str) -> None:
+    """Drop what was answered about something that is deleted."""
+    session.execute(
+        delete(IdempotencyRow).where(
+            IdempotencyRow.scope == scope, IdempotencyRow.resource_id == resource_id
+        )
+    )
