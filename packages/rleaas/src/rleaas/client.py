@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
+from dataclasses import replace
 from ipaddress import ip_address
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -11,6 +13,7 @@ from urllib.parse import urlsplit
 from rlcore import (
     Anonymous,
     ClientSettings,
+    ConfigurationError,
     Credential,
     Secret,
     resolve_client_settings,
@@ -21,6 +24,7 @@ from rleaas._drivers.blocking import Blocking
 from rleaas._drivers.hooks import Hooks, OnReply, OnRequest
 from rleaas._drivers.progress import MakeProgress, progress_for_people
 from rleaas._flow.context import Context
+from rleaas._flow.poll import require_seconds
 from rleaas.resources.sub_clients import SubClients
 
 if TYPE_CHECKING:
@@ -83,6 +87,25 @@ class Client(SubClients[Blocking]):
     def base_url(self) -> str:
         """The server's address."""
         return self.settings.base_url
+
+    def with_timeout(self, seconds: float) -> Self:
+        """Return this client with another timeout, over the same connections.
+
+        What it is asked for gets so long for each request, also where this client would give the
+        platform longer; so do handles that come from it. Waits and streams have a `timeout` of
+        their own. Closing one of the two closes both.
+
+        Args:
+            seconds: what one request may take.
+
+        Raises:
+            ConfigurationError: it is no number of seconds above 0.
+        """
+        settings, context = with_timeout(self.settings, self._context, seconds)
+        other = copy(self)
+        other.settings = settings
+        super(Client, other).__init__(self._driver.with_context(context))
+        return other
 
     def close(self) -> None:
         """Give back the connections; later calls raise."""
@@ -158,6 +181,25 @@ class AsyncClient(SubClients[Awaiting]):
         """The server's address."""
         return self.settings.base_url
 
+    def with_timeout(self, seconds: float) -> Self:
+        """Return this client with another timeout, over the same connections.
+
+        What it is asked for gets so long for each request, also where this client would give the
+        platform longer; so do handles that come from it. Waits and streams have a `timeout` of
+        their own. Closing one of the two closes both.
+
+        Args:
+            seconds: what one request may take.
+
+        Raises:
+            ConfigurationError: it is no number of seconds above 0.
+        """
+        settings, context = with_timeout(self.settings, self._context, seconds)
+        other = copy(self)
+        other.settings = settings
+        super(AsyncClient, other).__init__(self._driver.with_context(context))
+        return other
+
     async def aclose(self) -> None:
         """Give back the connections; later calls raise."""
         await self._driver.aclose()
@@ -180,6 +222,20 @@ class AsyncClient(SubClients[Awaiting]):
 def context_of(settings: ClientSettings) -> Context:
     """Return what a client's flows take from its settings."""
     return Context(base_url=settings.base_url, timeout=settings.timeout, attempts=settings.retries)
+
+
+def with_timeout(
+    settings: ClientSettings, context: Context, seconds: float
+) -> tuple[ClientSettings, Context]:
+    """Return a client's settings and context with a timeout that holds for every request."""
+    if seconds is None:  # pyright: ignore[reportUnnecessaryComparison]  # callers may be untyped
+        raise ConfigurationError("a request needs a timeout", hint="Pass seconds.")
+    require_seconds("timeout", seconds, "wait for an answer", zero_too=False)
+    sources = {**settings.sources, "timeout": "with_timeout"}
+    return (
+        replace(settings, timeout=float(seconds), sources=sources),
+        replace(context, timeout=float(seconds), exact=True),
+    )
 
 
 def warn_of_plain_http(base_url: str, credential: Credential) -> None:

@@ -264,7 +264,67 @@ def test_on_a_terminal_progress_is_one_line_that_is_left_behind(
 
 
 # defect: T-9
-def test_a_timeout_of_one_call_is_used_for_it() -> None:
+@pytest.mark.anyio
+async def test_a_client_with_another_timeout_uses_it_for_every_call_over_the_same_pool() -> None:
+    answers = [
+        Answers(
+            {
+                "GET /v1/api/environments/E": reply(RECORD),
+                "POST /v1/api/environments/E/stop": reply(RECORD),
+            }
+        )
+        for _ in range(2)
+    ]
+    with scripted(answers[0], timeout=7) as client:
+        client.with_timeout(2).Environment.get("E").stop()
+        client.Environment.get("E")
+    async with scripted_async(answers[1], timeout=7) as client_:
+        await (await client_.with_timeout(2).Environment.get("E")).stop()
+        await client_.Environment.get("E")
+
+    for one in answers:
+        used = [request.extensions["timeout"]["read"] for request in one.asked]
+        assert used == [2, 2, 2, 7]
+
+
+@pytest.mark.anyio
+async def test_closing_a_client_closes_the_one_with_another_timeout() -> None:
+    blocking, awaiting = scripted(environment()), scripted_async(environment())
+    others = blocking.with_timeout(2), awaiting.with_timeout(2)
+    blocking.close()
+    await awaiting.aclose()
+
+    with pytest.raises(ConfigurationError, match="the client is closed"):
+        others[0].ping()
+    with pytest.raises(ConfigurationError, match="the client is closed"):
+        await others[1].ping()
+    assert others[0].settings.source("timeout") == "with_timeout"
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), "x", None, True])
+def test_a_timeout_that_is_no_number_of_seconds_is_refused(seconds: Any) -> None:
+    with scripted(environment()) as client, pytest.raises(ConfigurationError, match="timeout"):
+        client.with_timeout(seconds)
+
+
+@pytest.mark.parametrize("timeout", [float("nan"), float("inf"), "x", -1, 10**400, True])
+def test_a_stream_of_no_number_of_seconds_is_refused_before_anything_is_sent(timeout: Any) -> None:
+    answers = Answers({"GET /v1/training/j": reply({"job_id": "j", "status": "running"})})
+    with scripted(answers) as client:
+        job = client.TrainingJob.get("j")
+        streams = [
+            client.events(timeout=timeout),
+            job.events(timeout=timeout),
+            job.stream_logs(timeout=timeout),
+        ]
+        for stream in streams:
+            with pytest.raises(ConfigurationError, match="is not a number of seconds"):
+                next(stream)
+
+    assert len(answers.asked) == 1
+
+
+def test_a_timeout_of_a_raw_call_is_used_for_it() -> None:
     answers = Answers({"GET /v1/api/x": reply([])})
     with scripted(answers, timeout=7) as client:
         client.get("/api/x")

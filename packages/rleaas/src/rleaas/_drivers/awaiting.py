@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from types import MethodType
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import anyio
 import anyio.to_thread
@@ -67,13 +69,17 @@ class Awaiting:
         self._progress = progress
         self._credential = credential
         self._transport = transport
-        self._http = self._new()
-        self._process = os.getpid()
-        self._closed = False
+        self._pool = _Pool(self._new(), os.getpid())
+
+    def with_context(self, context: Context) -> Self:
+        """Return a driver with another context over the same connections."""
+        other = copy.copy(self)
+        other.context = context
+        return other
 
     async def aclose(self) -> None:
         """Give back the connections."""
-        self._closed = True
+        self._pool.closed = True
         await self._connected.aclose()
 
     async def run(self, flow: Flow[T]) -> T:
@@ -147,10 +153,11 @@ class Awaiting:
 
     @property
     def _connected(self) -> httpx.AsyncClient:
-        if self._process != os.getpid():
+        pool = self._pool
+        if pool.process != os.getpid():
             # Connections of the parent are in use there: two readers would mix up their answers.
-            self._http, self._process = self._new(), os.getpid()
-        return self._http
+            pool.http, pool.process = self._new(), os.getpid()
+        return pool.http
 
     async def send(self, request: Request) -> Reply:
         """Send a request and return its whole answer."""
@@ -210,7 +217,7 @@ class Awaiting:
         return self._progress()
 
     def _ready(self, request: Request) -> httpx.AsyncClient:
-        if self._closed:
+        if self._pool.closed:
             raise closed(request)
         return self._connected
 
@@ -220,6 +227,15 @@ class Awaiting:
             async for chunk in pieces:
                 body.add(chunk)
         return body.whole()
+
+
+@dataclass
+class _Pool:
+    """The connections that a driver and those made of it share."""
+
+    http: httpx.AsyncClient
+    process: int
+    closed: bool = False
 
 
 class _Performance:

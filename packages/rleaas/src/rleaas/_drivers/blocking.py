@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 import time
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from types import MethodType
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import httpx
 from rlcore import Credential
@@ -65,13 +67,17 @@ class Blocking:
         self._progress = progress
         self._credential = credential
         self._transport = transport
-        self._http = self._new()
-        self._process = os.getpid()
-        self._closed = False
+        self._pool = _Pool(self._new(), os.getpid())
+
+    def with_context(self, context: Context) -> Self:
+        """Return a driver with another context over the same connections."""
+        other = copy.copy(self)
+        other.context = context
+        return other
 
     def close(self) -> None:
         """Give back the connections."""
-        self._closed = True
+        self._pool.closed = True
         self._connected.close()
 
     def run(self, flow: Flow[T]) -> T:
@@ -145,10 +151,11 @@ class Blocking:
 
     @property
     def _connected(self) -> httpx.Client:
-        if self._process != os.getpid():
+        pool = self._pool
+        if pool.process != os.getpid():
             # Connections of the parent are in use there: two readers would mix up their answers.
-            self._http, self._process = self._new(), os.getpid()
-        return self._http
+            pool.http, pool.process = self._new(), os.getpid()
+        return pool.http
 
     def send(self, request: Request) -> Reply:
         """Send a request and return its whole answer."""
@@ -208,7 +215,7 @@ class Blocking:
         return self._progress()
 
     def _ready(self, request: Request) -> httpx.Client:
-        if self._closed:
+        if self._pool.closed:
             raise closed(request)
         return self._connected
 
@@ -217,6 +224,15 @@ class Blocking:
         for chunk in response.iter_bytes():
             body.add(chunk)
         return body.whole()
+
+
+@dataclass
+class _Pool:
+    """The connections that a driver and those made of it share."""
+
+    http: httpx.Client
+    process: int
+    closed: bool = False
 
 
 class _Performance:

@@ -22,6 +22,7 @@ class Context:
     Attributes:
         base_url: for messages; requests carry paths only.
         timeout: seconds that one request may take.
+        exact: whether that holds for requests, too, for which the platform is known to need longer.
         attempts: how often a repeatable request is sent at most.
         backoff: the pauses between attempts.
         clock: monotonic seconds.
@@ -31,8 +32,13 @@ class Context:
 
     base_url: str = "http://localhost:8000"
     timeout: float = 30.0
+    exact: bool = False
     attempts: int = 3
     backoff: Backoff = field(default_factory=Backoff)
     clock: Callable[[], float] = time.monotonic
     random: Random | None = None
     new_key: Callable[[], str] = _random_key
+
+    def at_least(self, seconds: float) -> float:
+        """Return what a request may take that the platform is known to need so long for."""
+        return self.timeout if self.exact else max(self.timeout, seconds)

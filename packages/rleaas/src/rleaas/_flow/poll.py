@@ -17,6 +17,9 @@ R = TypeVar("R")
 
 SHORTEST_INTERVAL = 0.25
 LONGEST_INTERVAL = 10.0
+LONGEST_WAIT = 1e9
+"""More seconds than anybody waits, and few enough for every clock."""
+
 INTERVAL_SHARE = 0.05
 """A look this share of the time so far later makes no wait longer by more than that."""
 
@@ -57,7 +60,8 @@ def wait(goal: Wait[R], context: Context) -> Flow[R]:
         PlatformTimeout: the deadline passed; the thing waited for goes on.
         RLEaaSError: the platform refused to answer, or gave no answer for too long.
     """
-    _check(goal)
+    require_seconds("timeout", goal.timeout, f"wait for {goal.what}")
+    require_seconds("poll_interval", goal.interval, f"wait for {goal.what}", zero_too=False)
     started = context.clock()
     deadline = Deadline.after(goal.timeout, clock=context.clock)
     outage: float | None = None
@@ -93,20 +97,22 @@ def wait(goal: Wait[R], context: Context) -> Flow[R]:
         yield from pause(deadline.at_most(interval))
 
 
-def _check(goal: Wait[R]) -> None:
-    for name, value, zero_too in (
-        ("timeout", goal.timeout, True),
-        ("poll_interval", goal.interval, False),
-    ):
-        if value is None:
-            continue
-        if not math.isfinite(value) or value < 0 or (value == 0 and not zero_too):
-            raise ConfigurationError(
-                f"{name} {value!r} is not a number of seconds"
-                + ("" if zero_too else " above 0")
-                + f" to wait for {goal.what}",
-                hint="Leave it out to get the default.",
-            )
+def require_seconds(name: str, value: object, purpose: str, *, zero_too: bool = True) -> None:
+    """Refuse what is no number of seconds that somebody could wait; None is one without an end.
+
+    Raises:
+        ConfigurationError: it is none; nothing was sent.
+    """
+    if value is None:
+        return
+    seconds = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not 0 <= seconds <= LONGEST_WAIT or (seconds == 0 and not zero_too):
+        raise ConfigurationError(
+            f"{name} {value!r} is not a number of seconds"
+            + ("" if zero_too else " above 0")
+            + f" to {purpose}",
+            hint="Leave it out to get the default.",
+        )
 
 
 def _interval(asked: float | None, waited: float) -> float:

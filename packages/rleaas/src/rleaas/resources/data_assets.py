@@ -54,7 +54,7 @@ class DataAssetsClient(Resource[D]):
             content=content,
             headers={"Content-Type": media_type, "Idempotency-Key": self._context.new_key()},
             keyed=True,
-            timeout=max(self._context.timeout, 300.0),
+            timeout=self._context.at_least(300.0),
         )
         return read(DataAsset, request, (yield from ask(request, self._context)))
 

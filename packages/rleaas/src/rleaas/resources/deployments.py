@@ -212,7 +212,7 @@ class DeploymentsClient(Resource[D]):
             query,
             kind=KIND,
             ref=_id(deployment_id),
-            timeout=max(self._context.timeout, query["wait_seconds"] + SPARE_SECONDS),
+            timeout=self._context.at_least(query["wait_seconds"] + SPARE_SECONDS),
         )
         return read(DeploymentLogs, request, (yield from ask(request, self._context)))
 
@@ -424,7 +424,7 @@ def _post(
         key=context.new_key(),
         kind=KIND,
         ref=_id(deployment_id),
-        timeout=max(context.timeout, 30 + SPARE_SECONDS),
+        timeout=context.at_least(30 + SPARE_SECONDS),
     )
     return read(shape, request, (yield from ask(request, context)))
 

@@ -79,7 +79,7 @@ def endpoint(
         {"version": version},
         kind=KIND,
         ref=name if version is None else f"{name}@{version}",
-        timeout=max(BRING_UP_SECONDS, context.timeout),
+        timeout=context.at_least(BRING_UP_SECONDS),
     )
     reply = yield from ask(request, context, deadline)
     return read(EndpointGrant, request, reply)
@@ -119,7 +119,7 @@ def act(name: str, action: str, context: Context) -> Flow[Shape]:
         key=context.new_key(),
         kind=KIND,
         ref=name,
-        timeout=max(BRING_UP_SECONDS, context.timeout),
+        timeout=context.at_least(BRING_UP_SECONDS),
     )
     reply = yield from ask(request, context)
     return read(Shape, request, reply)

@@ -10,6 +10,7 @@ from rlcore import Deadline
 from rleaas._binding import D, Resource, call
 from rleaas._flow import request as build
 from rleaas._flow.decode import decode, read
+from rleaas._flow.poll import require_seconds
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow
 from rleaas.models import EndpointGrant, Environment, EnvironmentVersion, Shape
@@ -249,6 +250,7 @@ class EnvironmentsClient(Resource[D]):
             EnvironmentFailed: it does not come up.
             PlatformTimeout: it takes longer than the timeout.
         """
+        require_seconds("timeout", timeout, "reach an environment")
         deadline = Deadline.after(timeout, clock=self._context.clock)
         name = version_reference(environment)
         return (yield from routes.endpoint(name, version, self._context, deadline))

@@ -289,7 +289,7 @@ class EvaluationClient(Resource[D]):
             key=self._context.new_key(),
             kind=CHECKPOINT,
             # The platform waits for what it starts.
-            timeout=max(self._context.timeout, 40.0),
+            timeout=self._context.at_least(40.0),
         )
         reply = yield from ask(request, self._context)
         return read(RolloutComparison, request, reply)

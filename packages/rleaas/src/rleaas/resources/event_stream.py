@@ -15,6 +15,7 @@ from rleaas._flow.context import Context
 from rleaas._flow.decode import EXCERPT, read
 from rleaas._flow.listen import Listener
 from rleaas._flow.messages import Message
+from rleaas._flow.poll import require_seconds
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Item, Reply, Request, Stream, pause
 from rleaas.models import Event, EventPage
@@ -81,6 +82,7 @@ def follow(
     wanted: Filter, after: int | None, timeout: float | None, context: Context
 ) -> Stream[Event]:
     """Yield events as they happen, until the time is up."""
+    require_seconds("timeout", timeout, "follow events")
     deadline = Deadline.after(timeout, clock=context.clock)
     listener = Listener(opening(wanted, after, context), context, deadline)
     whole = yield from listener.begin()

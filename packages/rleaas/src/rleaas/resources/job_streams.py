@@ -10,6 +10,7 @@ from rleaas._flow import request as build
 from rleaas._flow.context import Context
 from rleaas._flow.decode import read
 from rleaas._flow.listen import Listener
+from rleaas._flow.poll import require_seconds
 from rleaas._flow.wire import Item, Reply, Stream, pause
 from rleaas.models import Event, LogPage, TrainingJob
 from rleaas.resources import training_routes as routes
@@ -27,6 +28,8 @@ def follow_log(
     Raises:
         PlatformTimeout: it is not complete within the timeout.
     """
+    require_seconds("timeout", timeout, "follow a log")
+    require_seconds("poll_interval", poll_interval, "follow a log", zero_too=False)
     deadline = Deadline.after(timeout, clock=context.clock)
     listener = Listener(routes.log_opening(job_id), context, deadline)
     whole = yield from listener.begin()
@@ -57,6 +60,7 @@ def follow_job(
     Raises:
         PlatformTimeout: it is not over within the timeout.
     """
+    require_seconds("timeout", timeout, "follow a job")
     deadline = Deadline.after(timeout, clock=context.clock)
     # The event of its end may be removed already, or somebody has to judge it first.
     record = yield from routes.get(job_id, context)
