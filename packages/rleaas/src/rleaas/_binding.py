@@ -104,7 +104,9 @@ def _begun(name: str, steps: Generator[Y, object, T]) -> Generator[Y, object, T]
         return cast("T", done.value)
     except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
         raise ConfigurationError(
-            f"{name} cannot use an argument: {error}", hint="Look at its type and its range."
+            f"{name} cannot use an argument: {error}",
+            code="unusable_argument",
+            hint="Look at its type and its range.",
         ) from error
     try:
         while True:

@@ -159,7 +159,7 @@ def test_json_in_a_file_of_another_name_and_on_standard_input_is_taken(cli: Cli)
         ("env", "create", "X", "--source", "custom", "--config", "[1]"),
         ("env", "create", "X", "--source", "custom", "--metadata", "@nothing"),
         ("env", "create", "X", "--source", "nonsense://"),
-        ("env", "create", "X"),
+        ("env", "create"),
         ("env", "list", "--limit", "0"),
         ("env", "update", "X"),
         ("scenario", "create", "X", "--tier", "5"),

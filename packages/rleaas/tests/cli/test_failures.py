@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from rlcore import (
     AccessDenied,
@@ -14,6 +16,7 @@ from rlcore import (
     TrainingJobFailed,
     TrainingJobNotFound,
 )
+from rleaas import Client
 from rleaas.cli.failures import exit_code_of, say_failure
 
 
@@ -68,3 +71,15 @@ def test_a_fault_of_ours_says_so_without_a_traceback(capsys: pytest.CaptureFixtu
     told = capsys.readouterr().err
     assert told.startswith("error: KeyError: 'x'\nhint: this is a fault of rleaas")
     assert "Traceback" not in told
+
+
+def test_what_an_argument_cannot_be_is_said_without_a_class_of_the_sdk(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wrong: Any = object()  # Any: what a command's own checks may let pass
+    with Client(base_url="http://127.0.0.1:1") as client, pytest.raises(ConfigurationError) as told:
+        client.AuditLog.export("x.csv", start_time=wrong)
+    say_failure(told.value)
+    said = capsys.readouterr().err
+    assert said.startswith("error: an argument cannot be used: ")
+    assert "AuditLog" not in said

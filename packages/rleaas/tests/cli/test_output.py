@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -205,3 +206,66 @@ def test_a_place_that_cannot_be_written_is_said_and_is_no_fault_of_ours(cli: Cli
         assert told.code in (1, 2), told
         assert "x.csv" in told.err
         assert "fault of rleaas" not in told.err
+
+
+@pytest.mark.parametrize("words", [(), ("keys",)])
+def test_a_noun_alone_is_its_help_and_no_error_line(cli: Cli, words: tuple[str, ...]) -> None:
+    told = cli(*words)
+    assert told.code == 2
+    assert "Usage" in told.out + told.err
+    assert "error:" not in told.err
+
+
+def test_the_version_is_told_alone(cli: Cli) -> None:
+    assert cli("--version").out.split() == ["rleaas", version("rleaas")]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_an_output_that_is_full_is_a_failure_and_no_fault_of_ours(cli: Cli) -> None:
+    cli("tool", "create", "one")
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "rleaas.cli.main", "tool", "list", "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert run.returncode == 1
+    assert run.stderr == "error: the output cannot be written: No space left on device\n"
+
+
+def test_an_export_makes_no_directories(cli: Cli) -> None:
+    told = cli("audit", "export", "nope/x.csv")
+    assert (told.code, told.err) == (
+        1,
+        "error: cannot use 'nope/x.csv': No such file or directory\n",
+    )
+    assert not Path("nope").exists()
+
+
+def test_a_key_in_the_clear_is_warned_of_on_one_line(cli: Cli) -> None:
+    told = cli("ping", "--base-url", "http://rl.invalid", "--api-key", "k")
+    lines = told.err.splitlines()
+    assert lines[0].startswith("warning: the API key goes to http://rl.invalid")
+    assert lines[1].startswith("error: ")
+
+
+def test_completion_warns_of_nothing(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RLEAAS_BASE_URL", "http://rl.invalid")
+    monkeypatch.setenv("RLEAAS_API_KEY", "k")
+    assert complete("rleaas env get x", monkeypatch, capsys) == []
+    assert capsys.readouterr().err == ""
+
+
+def test_no_class_of_the_sdk_is_named_to_who_gave_a_wrong_argument(cli: Cli) -> None:
+    told = cli("audit", "list", "--since", "yesterday-ish")
+    assert told.code == 2
+    assert "Client" not in told.err
+
+
+def test_an_environment_without_a_source_is_what_the_server_says(cli: Cli) -> None:
+    made = cli("env", "create", "Bare", "--vertical", "FinSim", "--json")
+    assert (made.json["name"], made.json["vertical"]) == ("Bare", "FinSim")

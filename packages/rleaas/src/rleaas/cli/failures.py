@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import sys
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, TypeGuard, runtime_checkable
 
 from rlcore import (
     AccessDenied,
@@ -27,6 +28,7 @@ UNREACHABLE = 5
 CANCELLED = 6
 AWAITS_VERDICT = 7
 INTERRUPTED = 130
+UNUSABLE_ARGUMENT: Final = "unusable_argument"
 
 # The first class that matches decides.
 _EXIT_CODES: tuple[tuple[type[Error], int], ...] = (
@@ -69,12 +71,20 @@ def exit_code_of(error: BaseException) -> int:
 def say_failure(error: BaseException) -> None:
     """Write what failed, and what to do next, to stderr."""
     message, hint = _sentence_and_hint(error)
+    if not message:
+        return  # a noun alone: its help was the answer
     print(f"error: {_on_one_line(message)}", file=sys.stderr)
     if hint:
         print(f"hint: {_on_one_line(hint)}", file=sys.stderr)
     request_id = error.request_id if isinstance(error, Error) else None
     if request_id:
         print(f"request: {_on_one_line(request_id)}", file=sys.stderr)
+
+
+def is_of_output(error: BaseException) -> TypeGuard[OSError]:
+    """Whether what failed is writing what a command prints, as to a disk that is full."""
+    full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+    return isinstance(error, OSError) and error.filename is None and error.errno in full
 
 
 def _on_one_line(text: str) -> str:
@@ -85,6 +95,10 @@ def _on_one_line(text: str) -> str:
 
 def _sentence_and_hint(error: BaseException) -> tuple[str, str | None]:
     if isinstance(error, Error):
+        if (
+            error.code == UNUSABLE_ARGUMENT and error.__cause__
+        ):  # its sentence is for those who call the SDK
+            return f"an argument cannot be used: {error.__cause__}", error.hint
         return error.message, error.hint or _usual_hint(error)
     if isinstance(error, KeyboardInterrupt):
         return "interrupted", None
@@ -94,6 +108,8 @@ def _sentence_and_hint(error: BaseException) -> tuple[str, str | None]:
         return error.format_message(), f"see `{command} --help`"
     if isinstance(error, OSError) and isinstance(error.filename, str):
         return f"cannot use {error.filename!r}: {error.strerror}", None
+    if is_of_output(error):
+        return f"the output cannot be written: {error.strerror}", None
     return (
         f"{type(error).__name__}: {error}",
         "this is a fault of rleaas; `rleaas --debug …` shows where it happened",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from rlcore import MissingDependencyError
 
-from rleaas.cli.failures import FAILURE, INTERRUPTED, exit_code_of, say_failure
+from rleaas.cli.failures import FAILURE, INTERRUPTED, exit_code_of, is_of_output, say_failure
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,15 +19,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _run(given)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of a pipe has gone; Python must not complain when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_output_up()  # the reader of a pipe has gone
         return FAILURE
     except (Exception, KeyboardInterrupt) as error:
         if given[:1] == ["--debug"]:
             traceback.print_exc()
+        if is_of_output(error):
+            _give_output_up()
         say_failure(error)
         return exit_code_of(error)
     return code
+
+
+def _give_output_up() -> None:
+    # Python must not complain when it flushes at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: list[str]) -> int:

@@ -119,6 +119,7 @@ def completion(kind: str) -> Callable[[typer.Context, str], list[str]]:
                 given.get("profile"),
                 timeout=COMPLETION_SECONDS,
                 retries=1,
+                quiet=True,
             ) as client:
                 found = _NAMES[kind](client)
         except Error:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from rleaas.cli.console import visible
 
 if TYPE_CHECKING:
     from rleaas import Client
@@ -51,11 +55,20 @@ def connect(
     *,
     timeout: float | None = None,
     retries: int | None = None,
+    quiet: bool = False,
 ) -> Client:
-    """Return a client; argument, environment variable, profile and default count in that order."""
+    """Return a client; argument, environment variable, profile and default count in that order.
+
+    What it warns of is a line on standard error, unless it is to be `quiet`.
+    """
     # The client pulls in httpx and pydantic, which --help has no use for.
     from rleaas import Client
 
-    return Client(
-        base_url=base_url, api_key=api_key, profile=profile, timeout=timeout, retries=retries
-    )
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        client = Client(
+            base_url=base_url, api_key=api_key, profile=profile, timeout=timeout, retries=retries
+        )
+    for one in [] if quiet else warned:
+        print(f"warning: {visible(str(one.message))}", file=sys.stderr)
+    return client

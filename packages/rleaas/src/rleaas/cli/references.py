@@ -28,28 +28,32 @@ EnvOption = Annotated[
 ToolRef = Annotated[
     str,
     typer.Argument(
-        metavar="TOOL", help="The tool's id or name.", autocompletion=completion("tool")
+        metavar="TOOL", help="The tool's name or id.", autocompletion=completion("tool")
     ),
 ]
 AgentRef = Annotated[
     str,
-    typer.Argument(metavar="AGENT", help="The agent's id.", autocompletion=completion("agent")),
+    typer.Argument(
+        metavar="AGENT", help="The agent's name or id.", autocompletion=completion("agent")
+    ),
 ]
 VerifierRef = Annotated[
     str,
     typer.Argument(
-        metavar="VERIFIER", help="The verifier's id.", autocompletion=completion("verifier")
+        metavar="VERIFIER", help="The verifier's name or id.", autocompletion=completion("verifier")
     ),
 ]
 ScenarioRef = Annotated[
     str,
     typer.Argument(
-        metavar="SCENARIO", help="The scenario's id.", autocompletion=completion("scenario")
+        metavar="SCENARIO", help="The scenario's name or id.", autocompletion=completion("scenario")
     ),
 ]
 SuiteRef = Annotated[
     str,
-    typer.Argument(metavar="SUITE", help="The suite's id.", autocompletion=completion("suite")),
+    typer.Argument(
+        metavar="SUITE", help="The suite's name or id.", autocompletion=completion("suite")
+    ),
 ]
 JobRef = Annotated[
     str,

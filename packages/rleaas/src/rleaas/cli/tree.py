@@ -76,6 +76,9 @@ app = typer.Typer(
 @app.callback()
 def _root(
     debug: bool = typer.Option(False, "--debug", help="Show the Python traceback of a failure."),
+    version: bool = typer.Option(
+        False, "--version", is_eager=True, callback=about.say_version, help="Print the version."
+    ),
 ) -> None:
     """Options of every command; `main` reads --debug itself, before anything can fail."""
 

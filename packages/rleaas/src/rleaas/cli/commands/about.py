@@ -6,8 +6,10 @@ import platform
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 
+import typer
+
 from rleaas.cli.command import Asked
-from rleaas.cli.console import print_facts, print_json
+from rleaas.cli.console import print_facts, print_json, say
 from rleaas.cli.options import AsJson
 
 
@@ -18,6 +20,13 @@ def ping(asked: Asked) -> None:
         print_json(answer)
         return
     print_facts({"server": asked.client.base_url, **answer})
+
+
+def say_version(asked: bool) -> None:
+    """Print the version of rleaas alone, and end."""
+    if asked:
+        say(f"rleaas {version_of('rleaas')}")
+        raise typer.Exit
 
 
 def version(as_json: AsJson = False) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -112,6 +114,8 @@ def export(
     until: Until = None,
 ) -> None:
     """Write all records to a file, in the order of the chain."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     chosen = format or ("csv" if path.suffix.lower() == ".csv" else "json")
     saved = asked.client.AuditLog.export(path, environment, since, until, chosen, event_types=types)
     asked.done({"saved": saved}, saved)
@@ -125,7 +129,15 @@ def verify(
         typer.Option(metavar="HASH", help="A head from before, which the chain must still have."),
     ] = None,
 ) -> int:
-    """Check that no record was changed, removed or put in; exit with 1 when one was."""
+    """Check that no record was changed, removed or put in; exit with 1 when one was.
+
+    The newest record is sealed with server.key, so that whoever has only the database is found out,
+    also at the end of the chain. Three things show only with --head and a head that you kept
+    elsewhere: what was forged by somebody who has server.key, too; an older copy of the whole
+    database, put back; and that all records are gone together with their seal. A record
+    `audit.sealed` says that a chain was sealed as it was found: there is one if an older version
+    had begun it.
+    """
     state = asked.client.AuditLog.verify()
     kept = (
         head is None

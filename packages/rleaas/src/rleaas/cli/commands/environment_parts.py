@@ -17,7 +17,7 @@ from rleaas.cli.spec import optional_object
 Verifier = Annotated[
     str,
     typer.Argument(
-        metavar="VERIFIER", help="The verifier's id.", autocompletion=completion("verifier")
+        metavar="VERIFIER", help="The verifier's name or id.", autocompletion=completion("verifier")
     ),
 ]
 Asset = Annotated[

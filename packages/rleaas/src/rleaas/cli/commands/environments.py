@@ -109,7 +109,7 @@ def create(
         "config": optional_object("--config", config),
         "metadata": optional_object("--metadata", metadata),
     }
-    fields = fields_from(file, FIELDS, given, required=("name", "source"))
+    fields = fields_from(file, FIELDS, given, required=("name",))
     environment = call_with(asked.client.Environment.create, fields)
     if wait and environment.source not in (None, "custom"):
         environment.wait_until_ready(timeout=timeout, progress=False if asked.as_json else None)

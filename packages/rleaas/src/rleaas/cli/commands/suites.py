@@ -37,7 +37,9 @@ SHOWN = (
 Scenarios = Annotated[
     list[str],
     typer.Argument(
-        metavar="SCENARIO...", help="Ids of scenarios.", autocompletion=completion("scenario")
+        metavar="SCENARIO...",
+        help="Names or ids of scenarios.",
+        autocompletion=completion("scenario"),
     ),
 ]
 Scenario = Annotated[
