@@ -3,6 +3,8 @@ import io
 import json
 import zipfile
 
+import pytest
+
 from .conftest import Running, Start
 
 NO_VERSIONS: list[str] = ["v9", "newest", "v0", "v-1"]
@@ -305,3 +307,10 @@ def test_a_deleted_agent_is_gone_with_its_records(platform: Running) -> None:
     ):
         reply = platform.http.request(method, f"/api/agents/agent_1{path}")
         assert (reply.status_code, reply.json()["detail"]) == (404, "Agent not found")
+
+
+@pytest.mark.parametrize("id", ["../..", "..", ".", "#", "?x=1", "a b", "a/b", "ü", "%2e"])
+def test_an_id_that_does_not_fit_into_a_path_is_refused(platform: Running, id: str) -> None:
+    refused = platform.http.post("/api/agents", json={"id": id, "name": "n"})
+    assert refused.status_code == 422
+    assert platform.ok(platform.http.post("/api/agents", json={"id": "A.b_1:c-", "name": "n"}))

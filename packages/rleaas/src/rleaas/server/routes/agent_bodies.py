@@ -15,6 +15,8 @@ from rleaas.server.routes.catalogue_bodies import Id, Name, Number, Record, Refe
 from rleaas.server.rules.agent_exports import ExportFormat
 from rleaas.server.rules.catalogue import AgentFramework
 
+# It is a part of paths and of file names, and people write it there as it is.
+_AgentId = Annotated[Id, Field(pattern=r"^[A-Za-z0-9._:-]+$")]
 _LISTS = ("compatible_categories", "tool_permissions")
 _FORM = "application/x-www-form-urlencoded"
 
@@ -22,7 +24,7 @@ _FORM = "application/x-www-form-urlencoded"
 class AgentFields(Record):
     """An agent, or what changes of one; other fields are kept with it."""
 
-    id: Id | None = None
+    id: _AgentId | None = None
     name: Name | None = None
     base_model: Word | None = None
     model_ref: Word | None = None
