@@ -78,7 +78,7 @@ def test_what_an_argument_cannot_be_is_said_without_a_class_of_the_sdk(
 ) -> None:
     wrong: Any = object()  # Any: what a command's own checks may let pass
     with Client(base_url="http://127.0.0.1:1") as client, pytest.raises(ConfigurationError) as told:
-        client.AuditLog.export("x.csv", start_time=wrong)
+        client.AuditLog.export(wrong)
     say_failure(told.value)
     said = capsys.readouterr().err
     assert said.startswith("error: an argument cannot be used: ")
