@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from lean_client import Connection, ConnectionEnded, Reply
-from served import Server, engine, machine, show
+from served import Server, engine, lines, machine, show
 
 ENVIRONMENT = "Shared"
 _END_SECONDS = 150.0
@@ -193,11 +193,6 @@ def children_of(pid: int) -> list[int]:
         if int(stat[1]) == pid and b"/api/worker/" in command:
             found.append(int(place.name))
     return found
-
-
-def lines(path: Path) -> list[str]:
-    """Return what the workers have noted."""
-    return path.read_text().splitlines() if path.exists() else []
 
 
 def run(asked: argparse.Namespace) -> dict[str, object]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from lean_client import Connection, ConnectionEnded, Reply
-from served import ENGINES, MakePlace, Server, engine, machine, show
+from served import ENGINES, MakePlace, Server, engine, lines, machine, show
 
 ENVIRONMENT: Final = "Survivor"
 FINISHED: Final = frozenset({"completed", "failed", "cancelled"})
@@ -262,6 +262,14 @@ async def all_end(port: int, key: str, ledger: Ledger) -> Counter[str]:
     return reasons
 
 
+def check_runs(runs: Path, jobs: Sequence[str], ledger: Ledger) -> None:
+    """No job ran twice, and none is told to be complete that did not run."""
+    began = Counter(line.split()[1] for line in lines(runs) if line.startswith("began"))
+    ledger.problems["jobs that ran twice"] += sum(count > 1 for count in began.values())
+    ledger.problems["completed without having run"] += sum(not began[job] for job in jobs)
+    ledger.counts["ran"] = len(began)
+
+
 async def one_life(
     server: Server, key: str, ledger: Ledger, chance: random.Random, writers: int, longest: float
 ) -> None:
@@ -276,7 +284,9 @@ async def one_life(
     await asyncio.gather(*rushing)
 
 
-async def play(server: Server, key: str, asked: argparse.Namespace) -> dict[str, object]:
+async def play(
+    server: Server, key: str, runs: Path | None, asked: argparse.Namespace
+) -> dict[str, object]:
     """Kill and check as often as asked; returns the figures."""
     chance = random.Random(asked.seed)
     ledger = Ledger()
@@ -302,6 +312,13 @@ async def play(server: Server, key: str, asked: argparse.Namespace) -> dict[str,
         await reached(server.port, key, ledger)
     ends = await all_end(server.port, key, ledger)
     await check(server.port, key, ledger)
+    if runs is not None:
+        jobs = (await read(server.port, key, "/api/training/jobs"))["jobs"]
+        completed = [str(job["job_id"]) for job in jobs if job["status"] == "completed"]
+        check_runs(runs, completed, ledger)
+    # Without these, nothing was put to the test.
+    ledger.problems["nothing was acknowledged"] += not ledger.counts["acknowledged"]
+    ledger.problems["no event was read"] += not ledger.events
     return {
         "kills": asked.kills,
         "seed": asked.seed,
@@ -313,6 +330,7 @@ async def play(server: Server, key: str, asked: argparse.Namespace) -> dict[str,
         "events_read": len(ledger.events),
         "audit_records": ledger.audit_head[0],
         "jobs": dict(ends),
+        **({} if runs is None else {"jobs_that_ran": ledger.counts["ran"]}),
         "longest_restart_seconds": round(max(restarts), 2),
         "problems": {what: count for what, count in ledger.problems.items() if count},
     }
@@ -327,16 +345,24 @@ def run(make_place: MakePlace, name: str, asked: argparse.Namespace) -> dict[str
         key = server.bootstrap()
         began = time.perf_counter()
         with server:
-            figures = asyncio.run(play(server, key, asked))
+            figures = asyncio.run(play(server, key, runs, asked))
         seconds = round(time.perf_counter() - began, 1)
         return {"engine": name, "machine": machine(), "seconds": seconds, **figures}
+
+
+def at_least_one(text: str) -> int:
+    """Read a number of kills; without any, nothing would be shown."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("it takes at least one kill")
+    return number
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Kill, check and print; the exit code tells whether anything was lost or doubled."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--engine", choices=[*ENGINES, "both"], default="both")
-    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--kills", type=at_least_one, default=20)
     parser.add_argument("--writers", type=int, default=8, help="clients that create at once")
     parser.add_argument("--jobs", type=int, default=1, help="at most, in each life; a job trains")
     parser.add_argument("--longest", type=float, default=2.0, help="seconds until a kill, at most")

@@ -104,7 +104,7 @@ class Server:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """End it as a power cut would: SIGKILL."""
+        """End the process at once: SIGKILL."""
         assert self.process is not None
         self.process.kill()
         self.process.wait()
@@ -210,6 +210,11 @@ def machine() -> dict[str, object]:
         "cores": len(os.sched_getaffinity(0)),
         "load_average": [round(value, 2) for value in os.getloadavg()],
     }
+
+
+def lines(path: Path) -> list[str]:
+    """Return what the workers have noted."""
+    return path.read_text().splitlines() if path.exists() else []
 
 
 def show(figures: dict[str, object], *, as_json: bool) -> None:

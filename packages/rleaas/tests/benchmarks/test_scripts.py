@@ -35,6 +35,9 @@ def test_a_crowd_is_served_without_an_error_and_repeated_creates_make_one_row_ea
     assert found["get_environment_crowd"]["clients_served_to_the_end"] == 300
     assert found["creates"]["rows"] == {"tool": 13, "environment": 13, "agent": 12, "job": 12}
     assert found["event_streams"]["requests"] == 40
+    told = found["get_environment_one_client"]
+    assert told["target_p50_ms"] == 3.0
+    assert told["verdict"] == ("met" if told["p50_ms"] < 3.0 else "missed")
 
 
 @pytest.mark.slow
@@ -47,6 +50,18 @@ def test_a_server_that_is_killed_again_and_again_keeps_its_word() -> None:
     assert found["cut_off"] > 0
     assert found["acknowledged"] > 0
     assert found["audit_records"] > 0
+    assert found["events_read"] > 0
+    assert found["jobs_that_ran"] > 0
+
+
+def test_a_round_without_a_kill_is_refused() -> None:
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARKS / "kill.py"), "--kills", "0"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "at least one kill" in done.stderr) == (2, True)
 
 
 @pytest.mark.slow
