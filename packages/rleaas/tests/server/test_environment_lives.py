@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -42,6 +42,8 @@ class Hosting:
     version: int
     now: list[float]
     timers: queue.Queue[tuple[float, Callable[[], None]]]
+    # Other servers of this process have environments that live.
+    others: set[threading.Thread] = field(default_factory=lambda: set(threading.enumerate()))
 
     def up(self) -> None:
         asyncio.run(self.host.ensure(self.version))
@@ -52,7 +54,7 @@ class Hosting:
 
     def crash(self, how: str = "Segmentation fault") -> None:
         self.mesh.served[-1].die(how)
-        for thread in threading.enumerate():
+        for thread in set(threading.enumerate()) - self.others:
             if thread.name == WATCH:
                 thread.join(20)
 
@@ -160,6 +162,8 @@ def test_an_idle_environment_is_stopped_and_starts_again_on_demand(hosting: Host
     assert (early, stopped) == ([], [hosting.version])
     assert said.status == lifecycle.READY
     assert "starts again on demand" in (said.status_reason or "")
+    assert not render.environment(said)["is_running"]
+    assert render.environment(hosting.row())["is_running"]
     assert len(hosting.mesh.served) == 2
     assert hosting.row().status_reason is None
 

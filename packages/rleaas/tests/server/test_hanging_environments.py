@@ -76,6 +76,7 @@ def test_environments_that_hang_do_not_delay_another(start: Start, hanging: sock
 def test_an_environment_that_hangs_is_ended_at_once_with_its_process(
     start: Start, hanging: socket.socket, method: str, path: str
 ) -> None:
+    others = processes_of("rlmesh.serve")
     real = start(real=True)
     register_hanging(real.http, "A")
     hold, _ = hanging.accept()
@@ -84,7 +85,7 @@ def test_an_environment_that_hangs_is_ended_at_once_with_its_process(
 
     assert reply.status_code == 200, reply.text
     assert hold.recv(1) == b""
-    assert processes_of("rlmesh.serve") == []
+    assert set(processes_of("rlmesh.serve")) <= set(others)
     hold.close()
 
 
