@@ -7,7 +7,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import unquote
 
 import httpx
@@ -16,6 +16,7 @@ import rleaas.resources
 from rlcore import ConfigurationError, Error
 from rleaas._binding import Resource, call, stream
 from rleaas._drivers.exchange import arguments, failures
+from rleaas._drivers.part_file import PartFile
 from rleaas._flow.wire import Listen, Request, Save, Work
 from rleaas.models import (
     Agent,
@@ -32,12 +33,18 @@ from rleaas.models import (
 )
 from rleaas.models.shape import Shape
 from rleaas.resources.agent_handle import AgentResource
+from rleaas.resources.audit import AuditLogClient
 from rleaas.resources.checkpoints import CheckpointResource
+from rleaas.resources.data_assets import DataAssetsClient
 from rleaas.resources.environment_handle import EnvironmentResource
+from rleaas.resources.environments import EnvironmentsClient
 from rleaas.resources.evaluation_handle import EvaluationJobResource
+from rleaas.resources.evaluations import EvaluationClient
 from rleaas.resources.keys import KeysClient
+from rleaas.resources.training import TrainingClient
 from rleaas.resources.training_handle import TrainingJobResource
 from rleaas.resources.verifier_handle import VerifierResource
+from rleaas.resources.webhooks import WebhooksClient
 from rleaas.testing import Offline
 
 DRIVER = Offline()
@@ -343,6 +350,51 @@ def test_a_key_is_revoked_by_its_record_and_by_nothing_else() -> None:
     for other in (*RECORDS.values(), *HANDLES.values(), True, None):
         with pytest.raises(ConfigurationError):
             first_request(flow, KeysClient, key_id=other)
+
+
+@pytest.mark.parametrize(
+    ("owner", "method", "given"),
+    [
+        (EnvironmentsClient, "list", {"status": "redy"}),
+        (EnvironmentsClient, "list", {"status": []}),
+        (EnvironmentsClient, "list", {"vertical": [None]}),
+        (EnvironmentsClient, "list", {"limit": float("nan")}),
+        (TrainingClient, "list", {"status": "redy"}),
+        (EvaluationClient, "list", {"status": ["running"]}),
+        (AuditLogClient, "query", {"actor": print}),
+        (AuditLogClient, "query", {"subject": "\ud800"}),
+        (DataAssetsClient, "upload", {"file": b"x", "name": object()}),
+        (DataAssetsClient, "upload", {"file": b"x", "name": "n", "media_type": 3}),
+    ],
+)
+def test_a_filter_or_field_that_cannot_be_used_is_refused_by_name(
+    owner: type[Resource[Any]], method: str, given: dict[str, object]
+) -> None:
+    *_, (name, value) = given.items()
+    flow: Callable[..., Any] = vars(owner)[method].flow
+
+    with pytest.raises(ConfigurationError) as caught:
+        first_request(flow, owner, **given)
+
+    assert name in str(caught.value) or repr(value) in str(caught.value)
+
+
+def test_what_sends_nothing_refuses_arguments_with_the_same_error() -> None:
+    wrong: Any = 1
+    with pytest.raises(ConfigurationError, match="config is not of the type Mapping"):
+        TrainingClient(DRIVER).configure_training(config=wrong)
+    with pytest.raises(ConfigurationError, match="headers is not of the type"):
+        WebhooksClient.is_genuine("s", cast("Any", None), b"", now=0)
+
+
+@pytest.mark.parametrize("place", ["\ud800", "\0"])
+def test_a_path_that_is_no_text_is_refused(place: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be written"), PartFile(Path(place), None):
+        pass
+    flow: Callable[..., Any] = vars(DataAssetsClient)["upload"].flow
+    step = next(flow(DataAssetsClient(DRIVER), place))
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        step.call()
 
 
 BAD: list[object] = [

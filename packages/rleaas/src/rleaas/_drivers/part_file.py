@@ -67,11 +67,17 @@ class PartFile:
 
 def disk(target: Path) -> AbstractContextManager[None]:
     """Turn the disk's failures inside the block into ours."""
-    mapping: Mapping[type[BaseException], Callable[[BaseException], Error]] = {
-        OSError: lambda error: ConfigurationError(
+
+    def refused(error: BaseException) -> Error:
+        return ConfigurationError(
             f"{str(target)!r} cannot be written: {error}",
             code="disk",
             hint="Make room or choose another place (RLEAAS_CACHE for the cache).",
         )
+
+    # A name that is no text of the file system is a ValueError.
+    mapping: Mapping[type[BaseException], Callable[[BaseException], Error]] = {
+        OSError: refused,
+        ValueError: refused,
     }
     return boundary(f"writing {str(target)!r}", mapping)

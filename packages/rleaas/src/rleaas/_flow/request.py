@@ -9,6 +9,8 @@ from rlcore import ConfigurationError
 
 from rleaas._flow.wire import NO_BODY, Request
 
+_NO_NUMBERS = (float("inf"), float("-inf"))
+
 Query = Mapping[str, str | int | float | bool | None]
 
 
@@ -47,9 +49,13 @@ def path(template: str, *values: str | int, what: str = "id") -> str:
 
 
 def query(params: Query | None) -> tuple[tuple[str, str], ...]:
-    """Return the parameters that are not None, as text."""
+    """Return the parameters that are not None, as text.
+
+    Raises:
+        ConfigurationError: one is no text, number or truth value, or a text that cannot be sent.
+    """
     return tuple(
-        (name, _text(value)) for name, value in (params or {}).items() if value is not None
+        (name, _text(name, value)) for name, value in (params or {}).items() if value is not None
     )
 
 
@@ -98,7 +104,18 @@ def post(
     )
 
 
-def _text(value: str | int | float | bool | None) -> str:
+def _text(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    if not isinstance(value, str | int | float) or value in _NO_NUMBERS or value != value:
+        raise ConfigurationError(
+            f"{name} {value!r} cannot be sent", hint="Pass a text or a number."
+        )
+    try:
+        text = str(value)
+        text.encode()
+    except ValueError as error:
+        raise ConfigurationError(
+            f"{name} {type(value).__name__} cannot be sent: {error}"
+        ) from error
+    return text

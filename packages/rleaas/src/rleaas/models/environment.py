@@ -19,6 +19,7 @@ CreateEnvironmentLicense = Literal[
 ]
 
 READY = "ready"
+ENVIRONMENT_STATUSES = ("registered", "provisioning", READY, "failed", "deprovisioned")
 ENVIRONMENT_FAILURES = frozenset({"failed", "error"})
 """Statuses out of which an environment does not come by waiting; `error` is an older word."""
 
@@ -56,6 +57,7 @@ class Environment(Shape):
     source: str | None = None
     kwargs: JsonObject = Field(default_factory=dict[str, object])
     config: JsonObject = Field(default_factory=dict[str, object])
+    is_running: bool | None = None
     contract: JsonObject | None = None
     contract_digest: str | None = None
     vertical: str | None = None

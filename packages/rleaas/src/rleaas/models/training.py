@@ -14,6 +14,16 @@ from rleaas.models.shape import JsonObject, Moment, Shape, Status
 FINISHED_TRAINING = frozenset({"completed", "failed", "cancelled", "awaiting_human_eval"})
 """Statuses that a training job does not leave by itself."""
 
+JOB_STATUSES = (
+    "pending",
+    "running",
+    "completed",
+    "failed",
+    "cancelled",
+    "awaiting_human_eval",
+)
+"""What training jobs and evaluations can be."""
+
 Algorithm = Literal["GRPO", "PPO", "SAC", "DQN", "A2C", "A3C", "TD3", "DDPG", "SLM"]
 
 

@@ -14,7 +14,7 @@ from rleaas._flow.retry import ask, fetch
 from rleaas._flow.wire import Flow, Request, Save, work
 from rleaas.models import Shape
 from rleaas.models.environment_parts import DataAsset
-from rleaas.resources.references import IdRef, id_of
+from rleaas.resources.references import IdRef, id_of, require_type
 
 KIND = "data_asset"
 
@@ -47,10 +47,12 @@ class DataAssetsClient(Resource[D]):
             content = yield from work(lambda: _content(path))
         if not name:
             raise ConfigurationError("the data has no name", hint="Pass name=.")
+        require_type(name, str, "name")
+        require_type(media_type, str, "media_type")
         request = Request(
             method="POST",
             path="/api/data-assets",
-            params=(("name", name),),
+            params=build.query({"name": name}),
             content=content,
             headers={"Content-Type": media_type, "Idempotency-Key": self._context.new_key()},
             keyed=True,
@@ -119,5 +121,5 @@ def _path(asset_id: str) -> str:
 def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise ConfigurationError(f"{str(path)!r} cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{str(path)!r} cannot be read: {error}") from error

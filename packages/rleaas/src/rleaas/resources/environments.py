@@ -14,14 +14,18 @@ from rleaas._flow.poll import require_seconds
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow
 from rleaas.models import EndpointGrant, Environment, EnvironmentVersion, Shape
-from rleaas.models.environment import DOMAIN_OF_VERTICAL, VERTICAL_OF_DOMAIN
+from rleaas.models.environment import (
+    DOMAIN_OF_VERTICAL,
+    ENVIRONMENT_STATUSES,
+    VERTICAL_OF_DOMAIN,
+)
 from rleaas.models.environment_parts import RepositoryCheck, RepositoryConfig
 from rleaas.resources import environment_parts as parts
 from rleaas.resources import environment_routes as routes
 from rleaas.resources.environment_handle import EnvironmentResource
 from rleaas.resources.environment_routes import EnvironmentRef, reference, version_reference
 from rleaas.resources.pages import collect
-from rleaas.resources.references import IdRef, ids_of, plain, texts_of
+from rleaas.resources.references import IdRef, ids_of, plain, require_one_of, texts_of
 
 JsonObjects = Sequence[Mapping[str, object]]
 
@@ -144,13 +148,16 @@ class EnvironmentsClient(Resource[D]):
         """Return the environments, oldest first; all of them, or at most `limit`.
 
         Args:
-            status: only those with this status.
+            status: only those with this status: `registered`, `provisioning`, `ready`, `failed` or
+                `deprovisioned`.
             vertical: only those of this vertical.
             category: an older word for vertical.
             limit: how many at most.
             offset: how many to leave out at the beginning.
             cursor: where to go on, as the platform gave it.
         """
+        if status is not None:
+            require_one_of(status, ENVIRONMENT_STATUSES, "a status of an environment")
         records = yield from collect(
             Environment,
             "/api/environments",

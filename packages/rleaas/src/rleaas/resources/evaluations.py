@@ -23,13 +23,14 @@ from rleaas.models import (
     Rollout,
     RolloutComparison,
 )
+from rleaas.models.training import JOB_STATUSES
 from rleaas.resources import evaluation_handle as routes
 from rleaas.resources.checkpoints import KIND as CHECKPOINT
 from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
 from rleaas.resources.environment_routes import EnvironmentRef, reference, version_reference
 from rleaas.resources.evaluation_handle import EvaluationJobResource
 from rleaas.resources.pages import collect
-from rleaas.resources.references import IdRef, given, id_of, ids_of
+from rleaas.resources.references import IdRef, given, id_of, ids_of, require_one_of
 
 _CONFIG_KEYS: Mapping[str, str] = {
     "seeds": "seeds",
@@ -144,6 +145,8 @@ class EvaluationClient(Resource[D]):
             status: only those with this status.
             limit: how many at most.
         """
+        if status is not None:
+            require_one_of(status, JOB_STATUSES, "a status of an evaluation")
         records = yield from collect(
             Evaluation,
             "/api/evaluations",

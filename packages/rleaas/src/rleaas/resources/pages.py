@@ -34,7 +34,7 @@ def collect(
     Raises:
         UnexpectedReply: a page leads back to itself.
     """
-    if limit is not None and (isinstance(limit, bool) or limit < 1):
+    if limit is not None and (type(limit) is not int or limit < 1):
         raise ConfigurationError(
             f"limit {limit!r} is not a number of items", hint="Leave it out to get them all."
         )

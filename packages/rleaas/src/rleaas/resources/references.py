@@ -92,13 +92,25 @@ def environment_of(*candidates: EnvironmentRef | None) -> str | None:
     return None
 
 
-def require_one_of(value: str, allowed: Collection[str], what: str) -> str:
+def require_type(value: object, kind: type[object], what: str) -> None:
+    """Refuse a value of another type, without telling it.
+
+    Raises:
+        ConfigurationError: it is of another type; nothing was sent.
+    """
+    if not isinstance(value, kind):
+        raise ConfigurationError(
+            f"{what} is not of the type {kind.__name__}", hint=f"It is a {type(value).__name__}."
+        )
+
+
+def require_one_of(value: object, allowed: Collection[str], what: str) -> str:
     """Return the value, which is one of those allowed.
 
     Raises:
         ConfigurationError: it is not; nothing was sent.
     """
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ConfigurationError(
             f"{value!r} is not {what}", hint=f"Use one of {', '.join(allowed)}."
         )

@@ -13,11 +13,12 @@ from rleaas._flow.decode import read
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow
 from rleaas.models import EnvironmentVersion, TrainingJob
+from rleaas.models.training import JOB_STATUSES
 from rleaas.resources import environment_routes, training_routes
 from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
 from rleaas.resources.environment_routes import EnvironmentRef, version_reference
 from rleaas.resources.pages import collect
-from rleaas.resources.references import IdRef, id_of, ids_of
+from rleaas.resources.references import IdRef, id_of, ids_of, require_one_of, require_type
 from rleaas.resources.training_handle import TrainingJobResource
 from rleaas.training.config import SUPPORTED_ALGORITHMS, validate_simulation
 
@@ -44,6 +45,7 @@ class TrainingClient(Resource[D]):
         Raises:
             ConfigurationError: a value is not usable; it is named.
         """
+        require_type({} if config is None else config, Mapping, "config")
         checked = dict(config or {})
         checked["algorithm"] = known_algorithm(algorithm)
         checked["max_steps"] = _count("max_steps", max_steps)
@@ -168,6 +170,8 @@ class TrainingClient(Resource[D]):
             status: only those with this status.
             limit: how many at most.
         """
+        if status is not None:
+            require_one_of(status, JOB_STATUSES, "a status of a training job")
         records = yield from collect(
             TrainingJob,
             "/api/training/jobs",

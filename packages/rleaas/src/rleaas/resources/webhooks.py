@@ -16,7 +16,7 @@ from rleaas._flow.decode import decode, read, read_list
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Request
 from rleaas.models import Delivery, Webhook
-from rleaas.resources.references import IdRef, id_of, kinds_of
+from rleaas.resources.references import IdRef, id_of, kinds_of, require_type
 
 KIND = "webhook"
 TOLERATED_AGE = 300.0
@@ -122,7 +122,13 @@ class WebhooksClient(Resource[D]):
             headers: those of the delivery.
             body: as it came.
             now: the time, in seconds since 1970.
+
+        Raises:
+            ConfigurationError: an argument is of another type.
         """
+        require_type(secret, str, "secret")
+        require_type(headers, Mapping, "headers")
+        require_type(body, bytes, "body")
         told = {name.lower(): value for name, value in headers.items()}
         timestamp = told.get("x-rleaas-timestamp", "")
         if not timestamp.isdecimal() or abs(now - int(timestamp)) > TOLERATED_AGE:
