@@ -6,6 +6,7 @@ from pathlib import Path
 from rlcore import ConflictError, Secret
 from sqlalchemy import select
 
+from rleaas.server.keys import ServerKeys
 from rleaas.server.rules.grants import ADMIN, SCOPES
 from rleaas.server.store import audit, keys, organisations
 from rleaas.server.store.database import Database
@@ -22,7 +23,14 @@ class FirstKey:
     secret: Secret
 
 
-def bootstrap(place: Path | str, *, email: str, name: str, another: bool = False) -> FirstKey:
+def bootstrap(
+    place: Path | str,
+    *,
+    email: str,
+    name: str,
+    another: bool = False,
+    data_dir: Path | None = None,
+) -> FirstKey:
     """Make a key that may do everything; it works at once, also where a server is running.
 
     Args:
@@ -30,13 +38,21 @@ def bootstrap(place: Path | str, *, email: str, name: str, another: bool = False
         email: whose key it is; they become an admin of the first organisation.
         name: what it is called.
         another: whether to make one although there is an admin's key already.
+        data_dir: the server's data directory, by default the one of the file `place`; its
+            server.key seals the record of this.
 
     Raises:
+        ConfigurationError: the audit chain is sealed, and the server.key is not there.
         ConflictError: there is one already.
     """
     database = Database(place)
     try:
         database.migrate()
+        secret_file = None if data_dir is None else data_dir / "server.key"
+        if secret_file is None and isinstance(place, Path):
+            secret_file = place.with_name("server.key")
+        if secret_file is not None and secret_file.exists():
+            database.seal_audit(ServerKeys(secret_file).audit)
         with database.write() as session:
             found = session.scalars(
                 select(ApiKeyRow).where(

@@ -39,6 +39,11 @@ class ServerKeys:
         return self._derive("reports")
 
     @property
+    def audit(self) -> Secret:
+        """The key that seals the audit chains."""
+        return self._derive("audit")
+
+    @property
     def mark(self) -> Secret:
         """What tells this server's secret from another's, and is good for nothing else."""
         return self._derive("mark")

@@ -1,5 +1,6 @@
 """The parts of a running server, put together in one place."""
 
+import logging
 import os
 import secrets
 import socket
@@ -33,8 +34,10 @@ from rleaas.server.rules import lifecycle
 from rleaas.server.rules.rates import Rates
 from rleaas.server.secret_check import require_own_secret
 from rleaas.server.settings import DATABASE_FILE, ServerSettings
-from rleaas.server.store import environments, leases
+from rleaas.server.store import audit, environments, leases
 from rleaas.server.store.database import Database
+
+logger = logging.getLogger("rleaas.server")
 
 
 class ServerState:
@@ -61,6 +64,8 @@ class ServerState:
         try:
             self.database.migrate()
             require_own_secret(self.database, self.keys)
+            self.database.seal_audit(self.keys.audit)
+            self._seal_found_chains()
         except BaseException:
             self.database.close()
             raise
@@ -132,6 +137,14 @@ class ServerState:
         self.scheduler.start(url)
         self.rounds.start()
         self.couriers.start()
+
+    def _seal_found_chains(self) -> None:
+        with self.database.write() as session:
+            for organisation in audit.seal_found(session):
+                logger.warning(
+                    "the audit chain of organisation %s had no seal, and is sealed as it was found",
+                    organisation,
+                )
 
     def checks(self) -> dict[str, str | None]:
         """What has to work for requests to be served, with its problem where it has one."""

@@ -129,7 +129,15 @@ def verify(
         typer.Option(metavar="HASH", help="A head from before, which the chain must still have."),
     ] = None,
 ) -> int:
-    """Check that no record was changed, removed or put in; exit with 1 when one was."""
+    """Check that no record was changed, removed or put in; exit with 1 when one was.
+
+    The newest record is sealed with server.key, so that whoever has only the database is found out,
+    also at the end of the chain. Three things show only with --head and a head that you kept
+    elsewhere: what was forged by somebody who has server.key, too; an older copy of the whole
+    database, put back; and that all records are gone together with their seal. A record
+    `audit.sealed` says that a chain was sealed as it was found: there is one if an older version,
+    or `rleaas keys bootstrap` before the first start, had begun it.
+    """
     state = asked.client.AuditLog.verify()
     kept = (
         head is None

@@ -48,10 +48,14 @@ def bootstrap(
     from rlcore.environ import snapshot
 
     from rleaas.server.bootstrap import bootstrap as make
-    from rleaas.server.settings import database_place
+    from rleaas.server.settings import database_place, default_data_dir
 
     made = make(
-        database_place(data, database_url, snapshot()), email=email, name=name, another=another
+        database_place(data, database_url, snapshot()),
+        email=email,
+        name=name,
+        another=another,
+        data_dir=default_data_dir() if data is None else data,
     )
     if as_json:
         print_json(

@@ -18,6 +18,7 @@ from rleaas.server.backup import files, rows
 from rleaas.server.backup.archive import ArchiveWriter, Facts, Member, chunks_of
 from rleaas.server.backup.files import PREFIX, Held
 from rleaas.server.backup.references import needed
+from rleaas.server.keys import ServerKeys
 from rleaas.server.store import audit, schema
 from rleaas.server.store.audit import ServerItself
 from rleaas.server.store.database import Database
@@ -74,6 +75,9 @@ def backup(data_dir: Path, place: Path | str, target: Path) -> Backup:
         raise _no_data(data_dir)
     database = Database(place)
     try:
+        secret = data_dir / files.SECRET
+        if secret.exists():
+            database.seal_audit(ServerKeys(secret).audit)
         with (
             ArchiveWriter(target) as archive,
             files.staging(data_dir) as staging,

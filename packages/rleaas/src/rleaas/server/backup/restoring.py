@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from alembic import command
-from rlcore import ConfigurationError, RLEaaSError
+from rlcore import ConfigurationError, RLEaaSError, Secret
 from sqlalchemy import Connection, MetaData, inspect, make_url
 from sqlalchemy.orm import Session
 
@@ -21,9 +21,10 @@ from rleaas.server.backup.making import TABLES, absent, heads
 from rleaas.server.backup.rows import Content
 from rleaas.server.backup.upgrading import require_nobody
 from rleaas.server.data_lock import DataLock
-from rleaas.server.keys import LENGTH
+from rleaas.server.keys import LENGTH, ServerKeys
 from rleaas.server.store import audit, schema
 from rleaas.server.store.audit import ServerItself
+from rleaas.server.store.audit_seal import KEY
 from rleaas.server.store.database import Database
 from rleaas.server.store.tables import FIRST_ORGANISATION, Base
 
@@ -117,7 +118,14 @@ def _restore(
         with database.whole() as connection:
             if fresh is None:
                 _make_empty(connection, force=force)
-            restored = _fill(connection, archive, plan, allow_broken_audit=allow_broken_audit)
+            secret = staging / SECRET
+            restored = _fill(
+                connection,
+                archive,
+                plan,
+                audit_key=ServerKeys(secret).audit if secret.exists() else None,
+                allow_broken_audit=allow_broken_audit,
+            )
             if fresh is None:
                 # Before the rows can be seen: without its files no row of theirs is.
                 exchange.put_all(staging)
@@ -166,7 +174,12 @@ def _plan(archive: ArchiveReader) -> _Plan:
 
 
 def _fill(
-    connection: Connection, archive: ArchiveReader, plan: _Plan, *, allow_broken_audit: bool
+    connection: Connection,
+    archive: ArchiveReader,
+    plan: _Plan,
+    *,
+    audit_key: Secret | None,
+    allow_broken_audit: bool,
 ) -> Restored:
     newest = schema.compare(plan.revision).newest
     config = schema.migration_config(connection)
@@ -186,7 +199,9 @@ def _fill(
     lost = [one for one in absent(connection, archive.members) if one not in plan.missing]
     if lost:
         raise damaged(f"it has not the file {lost[0]!r} that its rows refer to")
-    problem = _require_chain(connection, plan, allow_broken_audit=allow_broken_audit)
+    problem = _require_chain(
+        connection, plan, audit_key=audit_key, allow_broken_audit=allow_broken_audit
+    )
     return Restored(
         newest,
         plan.revision,
@@ -205,7 +220,9 @@ def _require_references(connection: Connection) -> None:
             raise damaged(f"table {broken[0][0]!r} has rows whose owners are not there")
 
 
-def _require_chain(connection: Connection, plan: _Plan, *, allow_broken_audit: bool) -> str | None:
+def _require_chain(
+    connection: Connection, plan: _Plan, *, audit_key: Secret | None, allow_broken_audit: bool
+) -> str | None:
     with Session(connection, join_transaction_mode="rollback_only") as session:
         found = audit.verify(session)
         problem = None if found is None else str(found)
@@ -217,6 +234,8 @@ def _require_chain(connection: Connection, plan: _Plan, *, allow_broken_audit: b
                 code="audit_broken",
                 hint="Use another backup, or --allow-broken-audit to take it as it is",
             )
+        # Not before: a chain without a seal, of an older server, is sealed when one is started.
+        session.info[KEY] = audit_key
         audit.record(
             session,
             ServerItself(FIRST_ORGANISATION, actor=ACTOR),

@@ -94,7 +94,7 @@ def export_audit(
 
 @router.get("/api/audit/verify")
 def verify_audit(caller: Caller) -> JsonObject:
-    """Check the organisation's chain; keep `head` to see later that nothing was cut off its end."""
+    """Check the organisation's chain and its seal; keep `head` to tell it from a later forgery."""
     with caller.read() as session:
         problem = audit.verify(session)
         head = audit.head(session)

@@ -2,7 +2,8 @@
 
 Each organisation has a chain of its own. A record holds the digest of the one before it and its
 own, which covers everything in it. Records that a retention rule removes leave the digest of the
-last of them in a record of the chain, which is what the rest is then attached to.
+last of them in a record of the chain, which is what the rest is then attached to. `audit_seal.py`
+signs the newest record.
 """
 
 import hashlib
@@ -18,10 +19,13 @@ from rlcore import NotFoundError
 from sqlalchemy import ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import Session
 
+from rleaas.server.store import audit_seal
+from rleaas.server.store.audit_seal import Head
 from rleaas.server.store.database import owner_of
 from rleaas.server.store.tables import AuditRow, JsonObject, OrganisationRow
 
 PURGED: Final = "audit.purged"
+SEALED: Final = "audit.sealed"
 START: Final = "0" * 64
 ALLOWED: Final = "allowed"
 DENIED: Final = "denied"
@@ -135,11 +139,11 @@ def record(
         data: what else is worth knowing; no secrets.
     """
     organisation = caller.principal.organisation_id
-    last = _last(session, organisation)
+    place = _next_place(session, organisation)
     row = AuditRow(
         organisation_id=organisation,
         event_id=f"evt_{secrets.token_hex(8)}",
-        number=1 if last is None else last.number + 1,
+        number=place.number,
         at=datetime.now(UTC),
         actor=_storable(caller.principal.actor),
         action=action,
@@ -151,12 +155,33 @@ def record(
         request_id=caller.request_id,
         # Never masked: whoever may say what is masked could hide what was done.
         data=cast("JsonObject", _plain(data or {})),
-        previous=START if last is None else last.digest,
+        previous=place.previous,
     )
     row.digest = digest_of(row)
     session.add(row)
+    if place.is_sealed:
+        audit_seal.put(session, organisation, Head(row.number, row.digest))
     session.flush()
     return row
+
+
+def seal_found(session: Session) -> Sequence[int]:
+    """Seal each chain that has no seal, as those of older servers, with a record that says so.
+
+    Returns:
+        The organisations whose chains were sealed.
+    """
+    found = [row for row in heads(session) if _seal_of(session, row.organisation_id) is None]
+    for row in found:
+        audit_seal.put(session, row.organisation_id, Head(row.number, row.digest))
+        record(
+            session,
+            ServerItself(row.organisation_id),
+            action=SEALED,
+            subject="audit",
+            data={"number": row.number, "digest": row.digest},
+        )
+    return [row.organisation_id for row in found]
 
 
 def find(session: Session, event_id: str) -> AuditRow:
@@ -208,10 +233,12 @@ def count(session: Session, filters: Filters | None = None) -> int:
 
 
 def verify(session: Session) -> Problem | None:
-    """Check every chain that the session sees; None: all of them hold.
+    """Check every chain that the session sees, with its seal if the session has the key.
 
-    What was changed, removed or put in between shows. That the newest records were cut off shows
-    only to whoever knows a digest from before, which is why the routes tell it.
+    What was changed, removed or put in shows, also at the end. Not to be seen: what somebody did
+    who has the key, too; an older state of the database, put back as a whole; and that all records
+    of an organisation are gone together with their seal. These show only to whoever knows a digest
+    from before, which is why the routes tell it.
     """
     owner = owner_of(session)
     owners = [owner] if owner is not None else session.scalars(select(OrganisationRow.id)).all()
@@ -318,7 +345,47 @@ def _verify_one(session: Session, organisation: int) -> Problem | None:
     if missing is not None and not anchored:
         what = "the records before it are gone, and no record says that they were purged"
         return Problem(organisation, missing.number, what)
-    return None
+    return _verify_seal(session, organisation, before)
+
+
+def _verify_seal(session: Session, organisation: int, newest: AuditRow | None) -> Problem | None:
+    if not audit_seal.has_key(session):
+        return None
+    found = _seal_of(session, organisation)
+    head = None if newest is None else Head(newest.number, newest.digest)
+    if found == head:
+        return None
+    if found is None:
+        what = "its seal was removed, or a server that seals has not started since"
+    elif isinstance(found, audit_seal.NotOurs):
+        what = "the seal is not of this server's key"
+    else:
+        what = f"record {found.number} was sealed as the newest, and is not there as it was"
+    return Problem(organisation, 0 if head is None else head.number, what)
+
+
+def _seal_of(session: Session, organisation: int) -> Head | audit_seal.NotOurs | None:
+    try:
+        return audit_seal.sealed(session, organisation)
+    except audit_seal.NotOurs as error:
+        return error
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    number: int
+    previous: str
+    is_sealed: bool
+
+
+def _next_place(session: Session, organisation: int) -> _Place:
+    last = _last(session, organisation)
+    number, previous = (0, START) if last is None else (last.number, last.digest)
+    found = _seal_of(session, organisation)
+    if isinstance(found, Head):
+        # Attached to what was sealed: to seal what is there instead would hide a change.
+        return _Place(max(number, found.number) + 1, found.digest, is_sealed=True)
+    return _Place(number + 1, previous, is_sealed=found is None and last is None)
 
 
 def _chain(session: Session, organisation: int) -> Iterator[AuditRow]:

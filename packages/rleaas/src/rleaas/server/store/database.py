@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlite3 import Connection as SQLiteConnection
 
 from alembic import command
-from rlcore import ConfigurationError
+from rlcore import ConfigurationError, Secret
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, select
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.orm import ORMExecuteState, Session, with_loader_criteria
@@ -17,6 +17,7 @@ from sqlalchemy.orm.util import LoaderCriteriaOption
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from rleaas.server.store import schema
+from rleaas.server.store.audit_seal import KEY
 from rleaas.server.store.outages import WAIT_SECONDS, busy
 from rleaas.server.store.quotas import KEY_LIMITS, require_room
 from rleaas.server.store.tables import Owned
@@ -67,11 +68,16 @@ class Database:
                 isolation_level="REPEATABLE READ", postgresql_readonly=True
             )
         self._turn = threading.Lock()
+        self._audit_key: Secret | None = None
 
     @property
     def engine(self) -> Engine:
         """The engine, for migrations and tests."""
         return self._engine
+
+    def seal_audit(self, key: Secret) -> None:
+        """Let sessions seal audit chains, and check their seals, with this key."""
+        self._audit_key = key
 
     def migrate(self, revision: str = "head") -> None:
         """Bring the tables to the newest revision, or to this one.
@@ -121,7 +127,8 @@ class Database:
     @contextmanager
     def read(self, organisation: int | None = None) -> Generator[Session]:
         """A consistent view; nothing done in it is kept."""
-        with Session(self._reading, expire_on_commit=False, info={_OWNER: organisation}) as session:
+        info = {_OWNER: organisation, KEY: self._audit_key}
+        with Session(self._reading, expire_on_commit=False, info=info) as session:
             yield session
 
     @contextmanager
@@ -135,7 +142,7 @@ class Database:
         Raises:
             ServerFailure: others wrote all the time; nothing was done.
         """
-        info = {_OWNER: organisation, KEY_LIMITS: limits}
+        info = {_OWNER: organisation, KEY_LIMITS: limits, KEY: self._audit_key}
         with (
             self._turn_to_write(),
             Session(self._writing, expire_on_commit=False, info=info) as session,
