@@ -29,6 +29,7 @@ def test_environments_are_registered_changed_stopped_and_deleted(
         found = await client.Environment.get(name)
         assert (found.id, found["name"]) == (env.id, name)
         assert name in [one.name for one in await client.Environment.list(status="ready")]
+        assert name in [one.name async for one in client.Environment.iterate(status="ready")]
         grant = await env.endpoint()
         assert (await client.Environment.endpoint(env)).address == grant.address
         await env.update(config={"size": 1})

@@ -39,6 +39,7 @@ def test_a_training_is_started_watched_judged_and_gone_on_from(
         assert (await job.refresh())["status"] == "completed"
         assert (await client.TrainingJob.get(job)).id == job.id
         assert job.id in [one.id for one in await client.TrainingJob.list(status="completed")]
+        assert job.id in [one.id async for one in client.TrainingJob.iterate("completed")]
         assert (await job.get_metrics())["status"] == "completed"
         assert [one.avg_reward for one in await job.list_metrics()] == [1.0]
         assert "one" in await job.get_logs()
@@ -85,6 +86,7 @@ def test_an_evaluation_is_run_reported_and_compared(
         assert (await first.refresh()).status == "completed"
         assert (await client.Evaluation.get(first)).id == first.id
         assert first.id in [one.id for one in await client.Evaluation.list(limit=50)]
+        assert first.id in [one.id async for one in client.Evaluation.iterate()]
         rollouts = await client.Evaluation.list_rollouts(env)
         assert len(rollouts) == 4
         assert (await client.Evaluation.get_rollout(rollouts[0], env)).id == rollouts[0].id

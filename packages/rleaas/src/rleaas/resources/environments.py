@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from rlcore import Deadline
 
-from rleaas._binding import D, Resource, call
+from rleaas._binding import D, Resource, call, stream
 from rleaas._flow import request as build
 from rleaas._flow.decode import decode, read
 from rleaas._flow.poll import require_seconds
 from rleaas._flow.retry import ask
-from rleaas._flow.wire import Flow
+from rleaas._flow.wire import Flow, Stream
 from rleaas.models import EndpointGrant, Environment, EnvironmentVersion, Shape
 from rleaas.models.environment import (
     DOMAIN_OF_VERTICAL,
@@ -24,7 +24,7 @@ from rleaas.resources import environment_parts as parts
 from rleaas.resources import environment_routes as routes
 from rleaas.resources.environment_handle import EnvironmentResource
 from rleaas.resources.environment_routes import EnvironmentRef, reference, version_reference
-from rleaas.resources.pages import collect
+from rleaas.resources.pages import collect, iterate
 from rleaas.resources.references import IdRef, ids_of, plain, require_one_of, texts_of
 
 JsonObjects = Sequence[Mapping[str, object]]
@@ -156,18 +156,29 @@ class EnvironmentsClient(Resource[D]):
             offset: how many to leave out at the beginning.
             cursor: where to go on, as the platform gave it.
         """
-        if status is not None:
-            require_one_of(status, ENVIRONMENT_STATUSES, "a status of an environment")
         records = yield from collect(
             Environment,
             "/api/environments",
-            {"status": status, "category": vertical or category, "offset": offset},
+            {**_filters(status, vertical or category), "offset": offset},
             "environments",
             self._context,
             limit=limit,
             cursor=cursor,
         )
         return [self._handle(record) for record in records]
+
+    @stream
+    def iterate(
+        self, status: str | None = None, vertical: str | None = None
+    ) -> Stream[Environment]:
+        """Yield the records that `list` would return, asking for them as they are read."""
+        yield from iterate(
+            Environment,
+            "/api/environments",
+            _filters(status, vertical),
+            "environments",
+            self._context,
+        )
 
     @call
     def versions(self, environment: EnvironmentRef) -> Flow[list_[EnvironmentVersion]]:
@@ -283,6 +294,12 @@ def _matched(vertical: str | None, domain: str | None) -> tuple[str | None, str 
     elif domain is None and vertical is not None:
         domain = DOMAIN_OF_VERTICAL.get(vertical)
     return vertical, domain
+
+
+def _filters(status: str | None, vertical: str | None) -> dict[str, str | int | None]:
+    if status is not None:
+        require_one_of(status, ENVIRONMENT_STATUSES, "a status of an environment")
+    return {"status": status, "category": vertical}
 
 
 def _is_record(answer: object) -> bool:

@@ -10,11 +10,11 @@ from typing import SupportsIndex, cast
 
 from rlcore import ConfigurationError, UnexpectedReply
 
-from rleaas._binding import D, Resource, call
+from rleaas._binding import D, Resource, call, stream
 from rleaas._flow import request as build
 from rleaas._flow.decode import read, read_list
 from rleaas._flow.retry import ask, fetch
-from rleaas._flow.wire import Flow, Save
+from rleaas._flow.wire import Flow, Save, Stream
 from rleaas.models import (
     AuditReport,
     EnvironmentVersion,
@@ -29,7 +29,7 @@ from rleaas.resources.checkpoints import KIND as CHECKPOINT
 from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
 from rleaas.resources.environment_routes import EnvironmentRef, reference, version_reference
 from rleaas.resources.evaluation_handle import EvaluationJobResource
-from rleaas.resources.pages import collect
+from rleaas.resources.pages import collect, iterate
 from rleaas.resources.references import IdRef, given, id_of, ids_of, require_one_of
 
 _CONFIG_KEYS: Mapping[str, str] = {
@@ -145,17 +145,22 @@ class EvaluationClient(Resource[D]):
             status: only those with this status.
             limit: how many at most.
         """
-        if status is not None:
-            require_one_of(status, JOB_STATUSES, "a status of an evaluation")
         records = yield from collect(
             Evaluation,
             "/api/evaluations",
-            {"status": status},
+            _filters(status),
             "evaluations",
             self._context,
             limit=limit,
         )
         return [self._handle(record) for record in records]
+
+    @stream
+    def iterate(self, status: str | None = None) -> Stream[Evaluation]:
+        """Yield the records that `list` would return, asking for them as they are read."""
+        yield from iterate(
+            Evaluation, "/api/evaluations", _filters(status), "evaluations", self._context
+        )
 
     @call
     def get_report(
@@ -391,3 +396,9 @@ def _merge(settings: dict[str, object | None], config: Mapping[str, object]) -> 
                 hint="Say it once.",
             )
         settings[field] = value
+
+
+def _filters(status: str | None) -> dict[str, str | int | None]:
+    if status is not None:
+        require_one_of(status, JOB_STATUSES, "a status of an evaluation")
+    return {"status": status}

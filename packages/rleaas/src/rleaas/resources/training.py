@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 
 from rlcore import ConfigurationError
 
-from rleaas._binding import D, Resource, call
+from rleaas._binding import D, Resource, call, stream
 from rleaas._flow import request as build
 from rleaas._flow.decode import read
 from rleaas._flow.retry import ask
-from rleaas._flow.wire import Flow
+from rleaas._flow.wire import Flow, Stream
 from rleaas.models import EnvironmentVersion, TrainingJob
 from rleaas.models.training import JOB_STATUSES
 from rleaas.resources import environment_routes, training_routes
 from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
 from rleaas.resources.environment_routes import EnvironmentRef, version_reference
-from rleaas.resources.pages import collect
+from rleaas.resources.pages import collect, iterate
 from rleaas.resources.references import IdRef, id_of, ids_of, require_one_of, require_type
 from rleaas.resources.training_handle import TrainingJobResource
 from rleaas.training.config import SUPPORTED_ALGORITHMS, validate_simulation
@@ -170,17 +170,22 @@ class TrainingClient(Resource[D]):
             status: only those with this status.
             limit: how many at most.
         """
-        if status is not None:
-            require_one_of(status, JOB_STATUSES, "a status of a training job")
         records = yield from collect(
             TrainingJob,
             "/api/training/jobs",
-            {"status": status},
+            _filters(status),
             "jobs",
             self._context,
             limit=limit,
         )
         return [self._handle(record) for record in records]
+
+    @stream
+    def iterate(self, status: str | None = None) -> Stream[TrainingJob]:
+        """Yield the records that `list` would return, asking for them as they are read."""
+        yield from iterate(
+            TrainingJob, "/api/training/jobs", _filters(status), "jobs", self._context
+        )
 
     @call
     def cancel(self, job_id: IdRef) -> Flow[TrainingJob]:
@@ -246,3 +251,9 @@ def _count(name: str, value: object) -> int:
             f"{name} {value!r} is not a whole number from 1", hint="Leave it out for the default."
         )
     return value
+
+
+def _filters(status: str | None) -> dict[str, str | int | None]:
+    if status is not None:
+        require_one_of(status, JOB_STATUSES, "a status of a training job")
+    return {"status": status}
