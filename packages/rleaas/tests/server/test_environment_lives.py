@@ -26,7 +26,7 @@ from rleaas.server.store.database import Database
 from rleaas.server.store.environments import Registration
 from rleaas.server.store.tables import FIRST_ORGANISATION, JobRow, VersionRow
 
-from .conftest import FakeMesh
+from .conftest import FakeMesh, Running
 
 IDLE = 60.0
 
@@ -162,10 +162,22 @@ def test_an_idle_environment_is_stopped_and_starts_again_on_demand(hosting: Host
     assert (early, stopped) == ([], [hosting.version])
     assert said.status == lifecycle.READY
     assert "starts again on demand" in (said.status_reason or "")
-    assert not render.environment(said)["is_running"]
-    assert render.environment(hosting.row())["is_running"]
     assert len(hosting.mesh.served) == 2
     assert hosting.row().status_reason is None
+
+
+def test_an_environment_that_was_stopped_is_ready_and_says_that_it_does_not_run(
+    platform: Running,
+) -> None:
+    up = platform.ready()
+    platform.ok(platform.http.post("/api/environments/CartPole/stop"))
+    stopped = platform.ok(platform.http.get("/api/environments/CartPole"))
+    platform.ok(platform.http.get("/api/environments/CartPole/endpoint"))
+    again = platform.ok(platform.http.get("/api/environments/CartPole"))
+
+    assert [one["status"] for one in (up, stopped, again)] == ["ready"] * 3
+    assert [one["is_running"] for one in (up, stopped, again)] == [True, False, True]
+    assert "starts again on demand" in str(stopped["status_reason"])
 
 
 @pytest.mark.parametrize("how", ["deleted", "deprovisioned"])

@@ -41,7 +41,8 @@ class Environment(Shape):
     """A registered environment.
 
     `status` goes `registered`, `provisioning`, then `ready` or `failed` (the reason is in
-    `status_reason`); `deprovisioned` when its compute was given back.
+    `status_reason`); `deprovisioned` when its compute was given back. One that is ready and was
+    stopped, such as for being idle, is not `is_running`; it starts again on demand.
     """
 
     other_names: ClassVar = {

@@ -22,6 +22,7 @@ def environment(version: VersionRow) -> JsonObject:
         "name": row.name,
         "status": version.status,
         "status_reason": version.status_reason,
+        "is_running": version.status == lifecycle.READY and version.status_reason is None,
         "version": version.version,
         "source": version.source,
         "kwargs": version.kwargs,

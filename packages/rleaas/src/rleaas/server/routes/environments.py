@@ -226,6 +226,10 @@ def stop_environment(env: str, caller: Caller) -> JsonObject:
     """End an environment's processes; the next one who needs it starts it again."""
     with caller.write() as session:
         row = environments.find(session, env)
+        for version in row.versions:
+            if version.status == lifecycle.READY:
+                reason = "stopped by request; it starts again on demand"
+                environments.set_reason(session, version.id, reason)
         _note(session, caller, "stopped", row)
     stopped = [version.version for version in row.versions if caller.state.envhost.stop(version.id)]
     return {"status": "stopped", "name": row.name, "versions_stopped": stopped}

@@ -173,7 +173,7 @@ def set_status(session: Session, version_id: int, status: str, reason: str | Non
 
 
 def set_reason(session: Session, version_id: int, reason: str) -> None:
-    """Say more about the status that a version has."""
+    """Say more about the status that a version has; one that is ready and has none is running."""
     session.execute(
         update(VersionRow).where(VersionRow.id == version_id).values(status_reason=reason)
     )
@@ -243,11 +243,16 @@ def unfinished_jobs(session: Session, row: EnvironmentRow) -> Sequence[str]:
 
 
 def forget_processes(session: Session) -> None:
-    """After a start: nothing is being provisioned any more, whatever the last server was doing."""
+    """After a start: nothing is being provisioned or run, whatever the last server was doing."""
     session.execute(
         update(VersionRow)
         .where(VersionRow.status == lifecycle.PROVISIONING)
         .values(status=lifecycle.REGISTERED)
+    )
+    session.execute(
+        update(VersionRow)
+        .where(VersionRow.status == lifecycle.READY, VersionRow.status_reason.is_(None))
+        .values(status_reason="stopped with the server; it starts again on demand")
     )
 
 
