@@ -9,7 +9,7 @@ from typing import Any, cast
 import httpx
 import pytest
 from rleaas.server.app import create_app
-from rleaas.server.store.tables import Base
+from rleaas.server.store.tables import Base, SettingRow
 from sqlalchemy import select
 
 from .conftest import Running, Start
@@ -71,6 +71,8 @@ class House:
                 columns = [column for column in table.c if column.name not in BOOKKEEPING]
                 query = select(*columns).where(table.c.organisation_id == 1)
                 key = list(table.primary_key.columns)
+                if "audit_records" in without and name == SettingRow.__tablename__:
+                    query = query.where(SettingRow.name != "audit_seal")  # which is about those
                 found[name] = [tuple(row) for row in connection.execute(query.order_by(*key))]
         return found
 
