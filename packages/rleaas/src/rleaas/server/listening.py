@@ -25,7 +25,7 @@ _GRACE_SECONDS = 1
 _LOOK_SECONDS = 0.02
 _LAST_WORD_SECONDS = 0.5
 _BACKLOG = 2048
-_ROUNDS_TO_CLOSE = 3
+_ROUNDS_TO_CLOSE = 6
 
 
 class Listening:
@@ -134,10 +134,13 @@ class _WebServer(uvicorn.Server):
                 task.cancel()
         if cut_short:  # they have been cancelled, and still answer that
             await asyncio.wait(cut_short, timeout=_LAST_WORD_SECONDS)
+        # What is left is the acceptance of connections that came in the last moment.
+        if accepting := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(accepting, timeout=_LAST_WORD_SECONDS)
         # What is still open after the grace period is dropped, not left to the loop's end.
-        for connection in list(self.server_state.connections):
-            connection.transport.abort()
         for _ in range(_ROUNDS_TO_CLOSE):
+            for connection in list(self.server_state.connections):
+                connection.transport.abort()
             await asyncio.sleep(0)
 
 
