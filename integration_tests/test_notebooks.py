@@ -16,6 +16,7 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples" / "notebooks").glob("
 # What differs from one execution to the next: times, and which machine and versions there are.
 _CHANGING = re.compile(
     r"made with(</th><td[^>]*>)?[^<\n]*"
+    r"| · \d+:\d\d"
     r"|<details><summary>(Telemetry|\d+ episodes)</summary>(?s:.*?)</details>"
 )
 

@@ -176,9 +176,7 @@ Asker = Annotated[CallerOf, Depends(_caller(require_reading))]
 Admin = Annotated[CallerOf, Depends(_caller(require_admin))]
 
 
-async def _identified(
-    state: ServerState, bearer: HTTPAuthorizationCredentials | None
-) -> Principal:
+async def _identified(state: ServerState, bearer: HTTPAuthorizationCredentials | None) -> Principal:
     text = None if bearer is None else bearer.credentials
     found = state.principals.remembered(text)
     if found is None:
