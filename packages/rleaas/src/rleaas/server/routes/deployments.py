@@ -13,8 +13,9 @@ from rlcore import ConfigurationError, ConflictError, Secret
 from sqlalchemy.orm import Session
 
 from rleaas.server.access import Caller, CallerOf, require_still, require_user
+from rleaas.server.dialling import Answer
 from rleaas.server.failures import documented
-from rleaas.server.probes import Answer, parsed
+from rleaas.server.probes import parsed
 from rleaas.server.routes.bodies import JsonObject
 from rleaas.server.routes.deployment_bodies import (
     CheckAvailability,
