@@ -23,7 +23,7 @@ from typing import (
     overload,
 )
 
-from rlcore import ConfigurationError
+from rlcore import ConfigurationError, Error
 
 from rleaas._flow.context import Context
 from rleaas._flow.wire import Flow, Stream
@@ -102,6 +102,8 @@ def _begun(name: str, steps: Generator[Y, object, T]) -> Generator[Y, object, T]
         step = next(steps)
     except StopIteration as done:
         return cast("T", done.value)
+    except Error:
+        raise  # it says already what is wrong with which argument
     except (AttributeError, TypeError, ValueError, ArithmeticError) as error:
         raise ConfigurationError(
             f"{name} cannot use an argument: {error}",

@@ -196,8 +196,9 @@ def test_a_renamed_environment_is_followed() -> None:
 
 
 def test_deleting_needs_to_be_confirmed() -> None:
-    with pytest.raises(ConfigurationError, match="confirm=True"):
+    with pytest.raises(ConfigurationError, match="confirm=True") as caught:
         converse(handle().delete(), [])
+    assert caught.value.code == "not_confirmed"
 
 
 def test_a_name_with_marks_in_it_deletes_nothing_else() -> None:
