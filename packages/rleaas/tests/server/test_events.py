@@ -12,6 +12,7 @@ from rleaas.server.store import events
 
 from .conftest import Running, Start
 
+CHANGES = ("environment.created", "tool.registered", "environment.deleted")
 STREAM = {"accept": "text/event-stream"}
 
 
@@ -235,3 +236,22 @@ def test_a_question_that_nobody_waits_for_any_more_is_given_up(platform: Running
     asking.join()
 
     until(feed=feed, waiting=0)
+
+
+def test_changes_of_the_catalogue_are_told_and_grants_are_not(platform: Running) -> None:
+    platform.register("Told")
+    given = {"environment": "Told", "tools": [{"name": "t"}]}
+    platform.ok(platform.http.post("/api/tools", json=given))
+    platform.ok(platform.http.post("/api/keys", json={"name": "untold"}))
+    platform.ok(platform.http.delete("/api/custom-environments/Told"))
+
+    told = platform.listed(platform.ok(platform.http.get("/api/events?after=0")), "events")
+
+    changes = [(one["kind"], one["data"]) for one in told if one["kind"] in CHANGES]
+    by = {"by": "local"}
+    assert changes == [
+        ("environment.created", {**by, "environment": "Told"}),
+        ("tool.registered", by),
+        ("environment.deleted", {**by, "environment": "Told"}),
+    ]
+    assert not any(str(one["kind"]).startswith("key.") for one in told)

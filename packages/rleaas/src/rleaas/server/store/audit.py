@@ -19,7 +19,7 @@ from rlcore import NotFoundError
 from sqlalchemy import ColumnElement, delete, func, or_, select
 from sqlalchemy.orm import Session
 
-from rleaas.server.store import audit_seal
+from rleaas.server.store import audit_seal, events
 from rleaas.server.store.audit_seal import Head
 from rleaas.server.store.database import owner_of
 from rleaas.server.store.tables import AuditRow, JsonObject, OrganisationRow
@@ -161,6 +161,15 @@ def record(
     session.add(row)
     if place.is_sealed:
         audit_seal.put(session, organisation, Head(row.number, row.digest))
+    if outcome == ALLOWED:
+        events.tell_of_change(
+            session,
+            action,
+            row.subject,
+            by=row.actor,
+            environment=row.environment_name,
+            organisation=organisation,
+        )
     session.flush()
     return row
 

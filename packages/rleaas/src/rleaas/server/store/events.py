@@ -3,11 +3,18 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 from sqlalchemy import ColumnElement, func, literal, or_, select
 from sqlalchemy.orm import Session
 
 from rleaas.server.store.tables import EventRow, JobRow, JsonObject, VersionRow
+
+# The nouns of actions that everybody who watches hears of.
+CATALOGUE: Final = frozenset(
+    ("environment", "tool", "agent", "verifier", "scenario", "suite", "data_asset", "deployment")
+)
+GRANTS: Final = frozenset(("environment.endpoint_granted", "deployment.secret_shown"))
 
 
 def add(
@@ -27,6 +34,26 @@ def add(
     if organisation is not None:
         row.organisation_id = organisation
     session.add(row)
+
+
+def tell_of_change(
+    session: Session,
+    action: str,
+    subject: str,
+    *,
+    by: str,
+    environment: str | None,
+    organisation: int,
+) -> None:
+    """Append the event of a change that was recorded, where it is one of the catalogue's.
+
+    What jobs do has events of its own; who may do what is for the audit alone.
+    """
+    if action.partition(".")[0] in CATALOGUE and action not in GRANTS:
+        data: JsonObject = {"by": by}
+        if environment is not None:
+            data["environment"] = environment
+        add(session, subject, action, data, organisation=organisation)
 
 
 def about(
