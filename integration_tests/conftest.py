@@ -85,7 +85,7 @@ class Processes:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**os.environ, **(environ or {}), "RLEAAS_TEST_MARK": self.mark},
+            env={**os.environ, **(environ or {}), "PROCESS_MARK": self.mark},
             start_new_session=True,
         )
         self.started.append(process)
@@ -93,7 +93,7 @@ class Processes:
 
     def marked(self) -> dict[int, str]:
         """Every living process that carries the mark, with its command line."""
-        wanted = f"RLEAAS_TEST_MARK={self.mark}".encode()
+        wanted = f"PROCESS_MARK={self.mark}".encode()
         return {
             pid: command.replace("\0", " ").strip()
             for pid in living()
