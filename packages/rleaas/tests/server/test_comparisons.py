@@ -122,7 +122,7 @@ def test_what_is_no_comparison_is_refused(platform: Running) -> None:
             client.Evaluation.compare(baseline_id="a", trained_id="b")
         with pytest.raises(CheckpointNotFound):
             client.Evaluation.compare(["a", "b"])
-        with pytest.raises(InvalidRequestError, match="scenario suites"):
+        with pytest.raises(InvalidRequestError, match="suites in evaluations are not built yet"):
             client.Evaluation.compare(["a", "b"], "suite_1")
     reply = platform.http.post("/api/rollouts", json={"comparison": True})
     assert (reply.status_code, reply.json()["code"]) == (422, "invalid_comparison")
