@@ -351,7 +351,7 @@ def refused(call: Callable[[], object]) -> None:
     """Require that the server says by name what it cannot do."""
     error = raises(published.RLEaaSAPIError, call)
     assert error.status_code == 422
-    assert "not available" in error.detail
+    assert "not available" in error.detail or "not built yet" in error.detail
 
 
 def fetched(world: World, place: str) -> bytes:
