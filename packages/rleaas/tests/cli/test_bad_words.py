@@ -228,9 +228,7 @@ def test_a_key_that_is_not_good_is_denied(cli: Cli, tmp_path: Path) -> None:
 def test_ctrl_c_ends_a_stream_with_130_and_no_traceback(
     cli: Cli, platform: LocalServer, form: tuple[str, ...]
 ) -> None:
-    cli("env", "create", "Seen", "--source", "custom")
-    # It leaves a line in its log, which is an event.
-    assert cli("deploy", "create", "On-Premise", "--env", "Seen").code == 0
+    assert cli("env", "create", "Seen", "--source", "custom").code == 0
     with subprocess.Popen(
         [sys.executable, "-m", "rleaas.cli.main", "events", "--after", "0", *form],
         env={**os.environ, "RLEAAS_BASE_URL": platform.url},
@@ -240,7 +238,7 @@ def test_ctrl_c_ends_a_stream_with_130_and_no_traceback(
     ) as run:
         try:
             assert run.stdout is not None
-            assert "deployment:" in run.stdout.readline()  # it follows now
+            assert "environment:" in run.stdout.readline()  # it follows now
             run.send_signal(signal.SIGINT)
             _, err = run.communicate(timeout=30)
         finally:
