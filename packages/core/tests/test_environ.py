@@ -2,7 +2,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from rlcore.environ import defaulted, snapshot
+from rlcore.environ import change, defaulted, snapshot
 
 
 def test_a_default_is_gone_after_its_block(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -10,6 +10,14 @@ def test_a_default_is_gone_after_its_block(monkeypatch: pytest.MonkeyPatch) -> N
     with defaulted("RLCORE_TEST", "ours"):
         assert os.environ["RLCORE_TEST"] == "ours"
     assert "RLCORE_TEST" not in os.environ
+
+
+def test_a_variable_that_is_changed_is_what_is_read_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RLCORE_TEST", "before")
+    change("RLCORE_TEST", "after")
+    assert snapshot()["RLCORE_TEST"] == "after"
 
 
 def test_a_variable_that_is_set_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

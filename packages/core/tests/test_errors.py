@@ -127,6 +127,14 @@ def test_a_status_error_without_a_reply_has_the_status_of_its_class() -> None:
         (rlcore.TrainingJobFailed("j", "NaN"), "Training job 'j' failed. Reason: NaN"),
         (rlcore.EvaluationFailed("e", "gone"), "Evaluation 'e' failed. Reason: gone"),
         (
+            rlcore.GraderError("v", "prose", "it said 'good'"),
+            "Verifier 'v' could not judge (prose): it said 'good'",
+        ),
+        (
+            rlcore.ModelFailed("m", "timeout"),
+            "Model 'm' gave no answer (timeout): the platform gave no detail",
+        ),
+        (
             rlcore.TrainingJobFailed("j"),
             "Training job 'j' failed. Reason: the platform gave no detail",
         ),
@@ -159,6 +167,19 @@ def test_a_served_models_traceback_is_printed_with_the_error() -> None:
     assert error.__notes__ == ["In the model:\nboom"]
     assert (error.model, error.address, error.code) == ("pi", "tcp://h:1", "model_failed")
     assert not hasattr(rlcore.ModelException("no"), "__notes__")
+
+
+def test_a_wrong_expression_is_shown_with_a_caret_under_the_place() -> None:
+    error = rlcore.ExpressionError("no value", expression="a\nb +", position=5, hint="Add one")
+
+    assert str(error) == "no value\n  b +\n     ^\nAdd one"
+    assert (error.reason, error.expression, error.position) == ("no value", "a\nb +", 5)
+
+
+def test_of_a_long_expression_only_what_is_around_the_place_is_shown() -> None:
+    error = rlcore.ExpressionError("no", expression="x" * 300 + "!" + "y" * 300, position=300)
+
+    assert str(error) == "no\n  " + "x" * 60 + "!" + "y" * 39 + "\n  " + " " * 60 + "^"
 
 
 def test_facts_are_attributes() -> None:

@@ -150,6 +150,8 @@ def test_any_body_becomes_an_error_with_its_status(status: int, body: object) ->
         (rlcore.EvaluationCancelled("e"), 409),
         (rlcore.CallTimeout("x"), 504),
         (rlcore.ServerUnreachable("x"), 502),
+        (rlcore.GraderError("v", "prose"), 502),
+        (rlcore.ModelFailed("m", "timeout"), 502),
         (rlcore.ConflictError("x"), 409),
         (rlcore.UnexpectedReply("x"), 500),
     ],

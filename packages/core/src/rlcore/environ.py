@@ -20,6 +20,11 @@ def variable(name: str, environ: Mapping[str, str] | None = None) -> str | None:
     return found.get(name, "").strip() or None
 
 
+def change(name: str, value: str) -> None:
+    """Set a variable of this process, for what reads it later."""
+    os.environ[name] = value
+
+
 @contextmanager
 def defaulted(name: str, value: str) -> Generator[None]:
     """Set a variable that is unset, for as long as the block runs.

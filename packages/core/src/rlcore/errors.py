@@ -2,7 +2,8 @@
 
 Error:
 ├ ConfigurationError(ValueError)            an argument, setting, URI or config key is wrong
-│ └ AddressError                            not an address this installation can dial
+│ ├ AddressError                            not an address this installation can dial
+│ └ ExpressionError                         a condition or reward expression is wrong, and where
 ├ MissingDependencyError(ImportError)       an extra has to be installed
 ├ TokenRejected(PermissionError)            a signed token is forged, expired or another's
 ├ RLMeshException(RuntimeError)             the data plane failed: see `rlcore.mesh_errors`
@@ -14,7 +15,7 @@ Every class is importable from `rlcore`. Facts are attributes, nothing has to be
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, TypedDict, TypeVar, cast
+from typing import ClassVar, TypedDict, TypeVar, Unpack, cast
 
 E = TypeVar("E", bound="Error")
 
@@ -96,6 +97,50 @@ class AddressError(ConfigurationError):
     """The text is not an address that this installation can serve at or dial."""
 
     default_code = "address"
+
+
+class ExpressionError(ConfigurationError):
+    """An expression cannot be read, or has no value for what it was given.
+
+    The message has the expression, with a caret under the place.
+
+    Attributes:
+        reason: what is wrong, in one line.
+        expression: the whole text.
+        position: the index of the first wrong character; None where no place is to blame.
+    """
+
+    default_code = "invalid_expression"
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        expression: str = "",
+        position: int | None = None,
+        **common: Unpack[CommonFacts],
+    ) -> None:
+        super().__init__(reason + _marked(expression, position), **common)
+        self.reason = reason
+        self.expression = expression
+        self.position = position
+
+    def __str__(self) -> str:
+        # A caret that a sentence follows on its line would point into that.
+        if not self.hint or self.position is None:
+            return super().__str__()
+        return f"{self.message}\n{self.hint}"
+
+
+def _marked(expression: str, position: int | None) -> str:
+    if position is None:
+        return ""
+    begin = expression.rfind("\n", 0, position) + 1
+    line, column = expression[begin:].partition("\n")[0], position - begin
+    # Of a long line, what is around the place.
+    cut = max(0, column - 60)
+    shown = line[cut : column + 40].replace("\t", " ")
+    return f"\n  {shown}\n  {' ' * (column - cut)}^"
 
 
 class MissingDependencyError(Error, ImportError):

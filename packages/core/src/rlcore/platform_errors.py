@@ -19,7 +19,11 @@ RLEaaSError
 ├ UnexpectedReply                           a 2xx answer of the wrong shape
 ├ EnvironmentFailed(RuntimeError)           an environment did not come up
 ├ TrainingJobFailed  TrainingJobCancelled  EvaluationFailed  EvaluationCancelled
-└ CheckpointCorrupted                       a file is not the one that was stored
+├ GraderError                               a verifier could not judge: no score, no pass
+├ ModelFailed                               a language model gave no answer
+├ CheckpointCorrupted                       a file is not the one that was stored
+├ RolloutsUnreadable(ValueError)            a file of rollouts is damaged, or none
+└ ReportNotVerified(ValueError)             a report's digest or signature does not hold
 """
 
 from __future__ import annotations
@@ -380,6 +384,57 @@ class EvaluationCancelled(RLEaaSError):
         super().__init__(f"Evaluation {evaluation_id!r} was cancelled", **common)
 
 
+class GraderError(RLEaaSError):
+    """A verifier could not judge an episode: there is no score, which is neither 0 nor a pass.
+
+    Attributes:
+        verifier: its id or name.
+        reason: a machine word: `prose`, `invalid_answer`, `out_of_scale`, `timeout`, `unreachable`,
+            `refused`, `too_large` or `exception`.
+        detail: what happened.
+    """
+
+    default_code = "grader_error"
+
+    def __init__(
+        self,
+        verifier: str,
+        reason: str = "exception",
+        detail: str = "",
+        **common: Unpack[CommonFacts],
+    ) -> None:
+        self.verifier = verifier
+        self.reason = reason
+        self.detail = detail or NO_DETAIL
+        super().__init__(
+            f"Verifier {verifier!r} could not judge ({reason}): {self.detail}", **common
+        )
+
+
+class ModelFailed(RLEaaSError):
+    """A language model gave no answer.
+
+    Attributes:
+        model: its name.
+        reason: a machine word: `timeout`, `unreachable`, `refused` or `invalid_answer`.
+        detail: what its endpoint said.
+    """
+
+    default_code = "language_model_failed"
+
+    def __init__(
+        self,
+        model: str,
+        reason: str = "unreachable",
+        detail: str = "",
+        **common: Unpack[CommonFacts],
+    ) -> None:
+        self.model = model
+        self.reason = reason
+        self.detail = detail or NO_DETAIL
+        super().__init__(f"Model {model!r} gave no answer ({reason}): {self.detail}", **common)
+
+
 class CheckpointCorrupted(RLEaaSError):
     """A checkpoint's file is not the one that was stored; it was not loaded.
 
@@ -401,3 +456,35 @@ class CheckpointCorrupted(RLEaaSError):
             f"Checkpoint {checkpoint_id!r} has SHA-256 {actual}, the record says {expected}",
             **common,
         )
+
+
+class RolloutsUnreadable(RLEaaSError, ValueError):
+    """A file of rollouts is damaged, cut off, or no such file.
+
+    Attributes:
+        file: which file.
+        reason: what is wrong with it.
+    """
+
+    default_code = "rollouts_unreadable"
+
+    def __init__(self, file: str, reason: str = "", **common: Unpack[CommonFacts]) -> None:
+        self.file = file
+        self.reason = reason or "nothing of it can be read"
+        super().__init__(f"Rollouts cannot be read from {file!r}: {self.reason}", **common)
+
+
+class ReportNotVerified(RLEaaSError, ValueError):
+    """A report is not what its digest or its signature was made of.
+
+    Attributes:
+        file: which report.
+        reason: what does not hold.
+    """
+
+    default_code = "report_not_verified"
+
+    def __init__(self, file: str, reason: str = "", **common: Unpack[CommonFacts]) -> None:
+        self.file = file
+        self.reason = reason or "its signature does not hold"
+        super().__init__(f"Report {file!r} is not verified: {self.reason}", **common)

@@ -24,7 +24,9 @@ from rlcore.platform_errors import (
     EvaluationCancelled,
     EvaluationFailed,
     EvaluationNotFound,
+    GraderError,
     InvalidRequestError,
+    ModelFailed,
     NotFoundError,
     PermissionDeniedError,
     PlatformTimeout,
@@ -95,6 +97,8 @@ _STATUS_OF: Sequence[tuple[type[Error], int]] = (
     (PlatformTimeout, 504),
     (CallTimeout, 504),
     (PlatformUnreachable, 502),
+    (GraderError, 502),
+    (ModelFailed, 502),
     (RLMeshException, 502),
 )
 
