@@ -231,6 +231,36 @@ def test_the_server_ends_with_its_parent(folder: Path) -> None:
     os.close(descriptor)
 
 
+@pytest.mark.slow
+def test_a_server_that_lingers_goes_on_until_its_last_client_has_left(folder: Path) -> None:
+    program = (
+        "import subprocess, sys\n"
+        "command = [sys.executable, '-m', 'rlmesh.serve', 'CartPole-v1', '--exit-with-parent']\n"
+        "command += ['--linger', '60', '--address', '127.0.0.1:0']\n"
+        "child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)\n"
+        "print(child.stdout.readline().split()[-1], flush=True)\n"
+        "print(child.pid, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert parent.stdout is not None
+    assert parent.stdin is not None
+    address = parent.stdout.readline().strip()
+    child = os.pidfd_open(int(parent.stdout.readline()))
+    with RemoteEnv(address) as env:
+        env.reset(seed=1)
+        parent.kill()
+        parent.wait()
+        assert not select.select([child], [], [], 4)[0], "it left a client alone"
+        env.step(0)
+    assert select.select([child], [], [], 20)[0], "it outlived its parent and all clients"
+    parent.stdin.close()
+    parent.stdout.close()
+    os.close(child)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -247,6 +277,7 @@ def test_the_server_ends_with_its_parent(folder: Path) -> None:
         (["worlds_for_serve:number"], 1, "makes no environment"),
         (["no_such_module:x"], 1, "No module named 'no_such_module'"),
         (["CartPole-v1", "--address", "0.0.0.0:0"], 1, "error: tcp://0.0.0.0:0 can be reached"),
+        (["CartPole-v1", "--linger", "5"], 2, "error: --linger 5 says how long to outlive"),
         (["CartPole-v1", "--address", "nowhere"], 2, "error: 'nowhere' is not a host and a port"),
         (["CartPole-v1", "--kwargs-json", '{"nosuch": 1}'], 1, "nosuch"),
         ([], 2, "name one environment"),

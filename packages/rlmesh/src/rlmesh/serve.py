@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING, Any, cast
@@ -19,7 +20,7 @@ from rlmesh import _began
 from rlmesh.server.command import PROGRAM, TLS_NAMES, Command, make_parser, read_command
 from rlmesh.server.env_server import EnvServer
 from rlmesh.server.factories import declared
-from rlmesh.server.lifetime import Lifetime
+from rlmesh.server.lifetime import CALM_SECONDS, Lifetime
 from rlmesh.server.protection import tls_from_texts
 from rlmesh.server.sources import (
     FILES,
@@ -258,7 +259,8 @@ def _serve_until_told(command: Command, server: Lifetime, name: str) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
     if command.exit_with_parent:
-        threading.Thread(target=_watch_parent, args=(os.getppid(), stop), daemon=True).start()
+        watched = (os.getppid(), stop, server, command.linger)
+        threading.Thread(target=_watch_parent, args=watched, daemon=True).start()
     server.start()
     threading.Thread(target=_follow, args=(server, stop), daemon=True).start()
     sys.stdout.write(f"serving {name} at {server.address}\n")
@@ -302,11 +304,23 @@ def _announce(descriptor: int, address: str, fingerprint: str | None) -> None:
         ) from error
 
 
-def _watch_parent(parent: int, stop: threading.Event) -> None:
+def _watch_parent(
+    parent: int, stop: threading.Event, server: Lifetime, linger: float | None
+) -> None:
     # An orphan gets another parent; asking now and then works on every system.
-    while not stop.wait(PARENT_GLANCE_SECONDS):
-        if os.getppid() != parent:
-            stop.set()
+    while os.getppid() == parent:
+        if stop.wait(PARENT_GLANCE_SECONDS):
+            return
+    gone = used = time.monotonic()
+    # A client between two sessions may open its next one.
+    while linger is not None and time.monotonic() - gone < linger:
+        if server.in_use:
+            used = time.monotonic()
+        elif time.monotonic() - used > CALM_SECONDS:
+            break
+        if stop.wait(PARENT_GLANCE_SECONDS):
+            return
+    stop.set()
 
 
 def _follow(server: Lifetime, stop: threading.Event) -> None:

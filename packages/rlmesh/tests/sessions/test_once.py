@@ -67,6 +67,26 @@ def test_a_step_whose_answer_was_lost_is_answered_again_and_not_run_again(
 
 
 @pytest.mark.parametrize("lane", LANES)
+def test_a_step_sent_ahead_runs_once_also_where_its_way_breaks(
+    reached: Any, cutting: Any, lane: Any
+) -> None:
+    env, made, server = reached(lane)
+    with env:
+        env.reset(seed=4)
+        for action in (1, 7, 7):
+            env.begin_step(action)
+            outcome = env.step(action)
+        assert outcome[0][0] == 3
+        # Here it cannot even be sent.
+        for way in cutting[1]:
+            way.cut()
+        env.begin_step(2)
+        assert env.step(2)[0][0] == 4
+        assert server._service.registry.statistics().by_kind["step"].count == 4
+    assert made.made[1].steps == 4
+
+
+@pytest.mark.parametrize("lane", LANES)
 def test_who_asks_again_while_the_step_still_runs_waits_for_it(reached: Any, lane: Any) -> None:
     env, made, _ = reached(lane)
     with env:
@@ -106,7 +126,7 @@ def test_sessions_are_opened_and_closed_over_a_way_that_breaks(
     serve: Serve, making: Any, proxy: Any, eventually: Any, lane: Any
 ) -> None:
     made = making()
-    server = serve(made, options=ServeOptions(lease_seconds=2.0))
+    server = serve(made, options=ServeOptions(lease_seconds=8.0))
     port = int(server.address.rpartition(":")[2])
     ways = [proxy(port, seed=3), proxy(server._service.offer.port, seed=4)]
     for way in ways:
@@ -126,5 +146,5 @@ def test_sessions_are_opened_and_closed_over_a_way_that_breaks(
     assert sum(way.cuts for way in ways) > 10
     for way in ways:
         way.between = None
-    eventually(lambda: server._service.registry.places.taken == 0, 5)
+    eventually(lambda: server._service.registry.places.taken == 0, 20)
     assert all(one.closed == 1 for one in made.made)

@@ -89,6 +89,30 @@ class ArrayEnv(Handle, BaseEnv):
         """
         return self._link.step(action)
 
+    def begin_step(self, action: Any) -> None:  # Any: the space's values
+        """Send the action of the next `step` and return at once.
+
+        The environment works while this process does something else, such as sending the actions
+        of other sessions; `step`, given the same action, then waits for the answer:
+
+        ```python
+        for env, action in zip(envs, actions):
+            env.begin_step(action)
+        outcomes = [env.step(action) for env, action in zip(envs, actions)]
+        ```
+
+        There is one such step at a time. What goes wrong with it is raised by `step`, whose time
+        limit counts from its own call. A `reset` waits for the step and drops its outcome; `close`
+        does not wait.
+
+        Raises:
+            InvalidActionError: the action has not the form of the action space; nothing was sent.
+            EnvironmentException: there is no running episode.
+            ProtocolException: a step is under way already.
+            SessionClosed: this client was closed.
+        """
+        self._link.begin_step(action)
+
     def render(self, *, env_index: int = 0) -> Any:  # Any: the framework's array
         """Return the current frame, (H, W, 3), (H, W, 4) or (H, W), or None when there is none.
 
@@ -101,7 +125,7 @@ class ArrayEnv(Handle, BaseEnv):
         return rendered(self._link.render(env_index), self._backend.owned)
 
 
-for _method in (ArrayEnv.reset, ArrayEnv.step, ArrayEnv.render):
+for _method in (ArrayEnv.reset, ArrayEnv.step, ArrayEnv.begin_step, ArrayEnv.render):
     # Python names it where an argument is wrong; callers know the classes by this name only.
     _method.__qualname__ = f"RemoteEnv.{_method.__name__}"
 

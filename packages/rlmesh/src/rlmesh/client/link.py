@@ -23,6 +23,7 @@ from rlcore import (
 )
 from rlcore.log import logger
 
+from rlmesh.client.ahead import Ahead, is_under_way
 from rlmesh.client.arguments import checked_seconds
 from rlmesh.client.dialling import Destination, dial
 from rlmesh.client.lanes import require_offered
@@ -87,6 +88,7 @@ class EnvLink:
         self._decode = self._observations.decode
         self._options = ResetOptions()
         self._turn = Turn()
+        self._ahead: Ahead | None = None
         # What the server told of the last step, in nanoseconds; 0 where it does not.
         self.served_ns = self.user_ns = 0
         self._requests = 0
@@ -127,6 +129,8 @@ class EnvLink:
         self, seed: int | None, options: Mapping[str, object] | None
     ) -> tuple[object, dict[str, object]]:
         """Start an episode, in a new session if the last one has ended."""
+        if self._ahead is not None:
+            self._forget_ahead(self._ahead)
         self._seed, self.episode_id = seed, time_ordered_id()
         seeds = () if seed is None else (seed,)
         reply = self.ask_reset(seeds, options, (), (self.episode_id,))
@@ -135,12 +139,15 @@ class EnvLink:
     def step(self, action: object) -> Outcome:
         """Take a step."""
         self.require_running()
-        self.last_action = action
-        try:
-            leaves = self._encode(action)
-        except InvalidValueError as error:
-            raise InvalidActionError(error.message, path=error.path, hint=error.hint) from error
-        reply = self.ask_step(leaves, 1, (), (self.episode_id,))
+        if self._ahead is not None:
+            reply = self._end_step(self._ahead, action)
+        else:
+            self.last_action = action
+            try:
+                leaves = self._encode(action)
+            except InvalidValueError as error:
+                raise InvalidActionError(error.message, path=error.path, hint=error.hint) from error
+            reply = self.ask_step(leaves, 1, (), (self.episode_id,))
         info = reply.info
         if reply.completed:
             info.setdefault("completed_episodes", 1)
@@ -151,6 +158,71 @@ class EnvLink:
             reply.truncated != b"\0",
             info,
         )
+
+    def begin_step(self, action: object) -> None:
+        """Send the action of the next step, which waits for the answer."""
+        self.require_running()
+        if self._ahead is not None:
+            raise is_under_way("begin_step")
+        self.last_action = action
+        leaves = self._sendable(action)
+        self._turn.take()
+        try:
+            lane = self.wires.lane
+            if lane is None or not self._was_reset:
+                raise self._not_ready()
+            self._steps += 1
+            ahead = Ahead(action, leaves, self._next())
+            try:
+                lane.begin_step(ahead.number, leaves, 1, self._timeout_ms, (), (self.episode_id,))
+            except (FaultReceived, Error) as error:
+                ahead.failure = error
+            self._ahead = ahead
+        except BaseException as error:
+            self._note_interruption(error)
+            raise
+        finally:
+            self._turn.release()
+
+    def _sendable(self, action: object) -> Leaves:
+        try:
+            return [bytes(leaf) for leaf in self._encode(action)]
+        except InvalidValueError as error:
+            raise InvalidActionError(error.message, path=error.path, hint=error.hint) from error
+
+    def _end_step(self, ahead: Ahead, action: object) -> StepReply:
+        if action is not ahead.action:
+            ahead.require(self._sendable(action))
+        self._turn.take()
+        try:
+            self._ahead = None
+            lane = self.wires.lane
+            if lane is None or not self._was_reset:
+                raise self._not_ready()
+            number, leaves = ahead.number, ahead.leaves
+            try:
+                if ahead.failure is not None:
+                    raise ahead.failure
+                reply = lane.end_step(number, 1)
+            except (FaultReceived, Error) as error:
+                seconds, ids = self._timeout_ms, (self.episode_id,)
+                reply = self._recovered(
+                    "step", error, lambda again: again.step(number, leaves, 1, seconds, (), ids)
+                )
+            self.served_ns, self.user_ns = reply.served_ns, reply.user_ns
+            return reply
+        except BaseException as error:
+            self._note_interruption(error)
+            raise
+        finally:
+            self._turn.release()
+
+    def _forget_ahead(self, ahead: Ahead) -> None:
+        """Wait for the answer to a step that nobody wants any more."""
+        try:
+            self._end_step(ahead, ahead.action)
+        except Error as error:
+            log.warning("a step that was given up for a reset had failed: %s", error)
 
     def ask_reset(
         self,
@@ -254,6 +326,8 @@ class EnvLink:
     def render(self, lane_index: int) -> Rendering:
         """Return what a lane's environment draws."""
         self._require_own_process()
+        if self._ahead is not None:
+            raise is_under_way("render")
         with self._turn:
             lane, number = self._joined(), self._next()
             return self._asked(
@@ -273,7 +347,9 @@ class EnvLink:
         if self.wires.pid != os.getpid():
             return  # a goodbye from here would end the session of the process that has it
         lane = self.wires.lane
-        if lane is not None and lane.is_open and self._turn.try_take():
+        ahead, self._ahead = self._ahead, None
+        # A goodbye would have to wait for the answer to a step that is under way.
+        if ahead is None and lane is not None and lane.is_open and self._turn.try_take():
             try:
                 lane.say_goodbye(self._next(), "client close", GOODBYE_SECONDS)
                 self.wires.has_ended()

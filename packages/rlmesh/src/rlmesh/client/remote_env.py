@@ -102,6 +102,30 @@ class RemoteEnv(Handle):
         info.setdefault("episode_ids", [self._link.episode_id])
         return observation, reward, terminated, truncated, info
 
+    def begin_step(self, action: Any) -> None:  # Any: the space's values
+        """Send the action of the next `step` and return at once.
+
+        The environment works while this process does something else, such as sending the actions
+        of other sessions; `step`, given the same action, then waits for the answer:
+
+        ```python
+        for env, action in zip(envs, actions):
+            env.begin_step(action)
+        outcomes = [env.step(action) for env, action in zip(envs, actions)]
+        ```
+
+        There is one such step at a time. What goes wrong with it is raised by `step`, whose time
+        limit counts from its own call. A `reset` waits for the step and drops its outcome; `close`
+        does not wait.
+
+        Raises:
+            InvalidActionError: the action has not the form of the action space; nothing was sent.
+            EnvironmentException: there is no running episode.
+            ProtocolException: a step is under way already.
+            SessionClosed: this client was closed.
+        """
+        self._link.begin_step(action)
+
     def render(self, *, env_index: int = 0) -> Any:  # Any: the backend's array
         """Return the current frame, (H, W, 3), (H, W, 4) or (H, W), or None when there is none.
 

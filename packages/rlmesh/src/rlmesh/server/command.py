@@ -62,6 +62,7 @@ class Command:
     metrics_port: int | None
     ready_fd: int | None
     exit_with_parent: bool
+    linger: float | None
 
 
 def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
@@ -167,6 +168,12 @@ def make_parser(prog: str = PROGRAM) -> argparse.ArgumentParser:
     parser.add_argument(
         "--exit-with-parent", action="store_true", help="stop when the parent process ends"
     )
+    parser.add_argument(
+        "--linger",
+        type=float,
+        metavar="SECONDS",
+        help="with --exit-with-parent: go on so long at most while clients have sessions",
+    )
     return parser
 
 
@@ -185,6 +192,11 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         raise Misuse(
             "--shared is given beside --isolation process, which makes one for each client",
             hint="Leave one of them out.",
+        )
+    if arguments.linger is not None and not (arguments.exit_with_parent and arguments.linger > 0):
+        raise Misuse(
+            f"--linger {arguments.linger:g} says how long to outlive a parent",
+            hint="Give it a number above 0, and --exit-with-parent beside it.",
         )
     try:
         options = ServeOptions(
@@ -226,6 +238,7 @@ def read_command(arguments: argparse.Namespace, environ: Mapping[str, str]) -> C
         metrics_port=arguments.metrics_port,
         ready_fd=arguments.ready_fd,
         exit_with_parent=arguments.exit_with_parent,
+        linger=arguments.linger,
     )
 
 

@@ -199,6 +199,11 @@ class EnvServer(Lifetime):
         """What the server promises about the environment."""
         return self._environments.contract
 
+    @property
+    def in_use(self) -> bool:
+        """Whether clients have sessions."""
+        return bool(self._service.registry.all())
+
     def inspect(self) -> dict[str, object]:
         """Return what the server is doing, as plain data.
 

@@ -21,6 +21,8 @@ log = logger("rlmesh", "server")
 REMOTE_SHUTDOWN_VARIABLE: Final = "RLMESH_ALLOW_REMOTE_SHUTDOWN"
 # How often waits look around; nothing depends on it but how late they notice.
 GLANCE_SECONDS: Final = 0.05
+# After so long without a request or a session, nobody is using the server.
+CALM_SECONDS: Final = 3.0
 
 
 class Lifetime(ABC):
@@ -45,6 +47,11 @@ class Lifetime(ABC):
     def tls_fingerprint(self) -> str | None:
         """What clients pin (`tls=`), or None without TLS."""
         return None if self._tls is None else self._tls.fingerprint
+
+    @property
+    def in_use(self) -> bool:
+        """Whether clients have sessions, or have asked something just now."""
+        return time.monotonic() - self._idle_since() < CALM_SECONDS
 
     @property
     def options(self) -> ServeOptions:

@@ -142,6 +142,19 @@ class FrameLane:
         episode_ids: tuple[str, ...],
     ) -> StepReply:
         """Step `count` environments."""
+        self.begin_step(number, leaves, count, timeout_ms, lanes, episode_ids)
+        return self.end_step(number, count)
+
+    def begin_step(
+        self,
+        number: int,
+        leaves: Leaves,
+        count: int,
+        timeout_ms: int,
+        lanes: tuple[int, ...],
+        episode_ids: tuple[str, ...],
+    ) -> None:
+        """Send a step without waiting for its answer."""
         told = (timeout_ms, lanes, episode_ids)
         tail = b"" if told == self._told else step_tail(timeout_ms, lanes, episode_ids)
         self._told = told
@@ -153,7 +166,13 @@ class FrameLane:
         head = HEAD.pack(size - HEAD_SIZE, STEP, number, len(tail), 0, len(sizes), 0)
         try:
             self._end.send(pieces(head, layout, leaves, tail), size)
-            room = self._room
+        except BaseException as error:
+            self._fail(error, "step")
+
+    def end_step(self, number: int, count: int) -> StepReply:
+        """Wait for the answer to the step that was begun."""
+        room = self._room
+        try:
             buffer = fresh(room) if room else self._small
             try:
                 got = self._receive_into(buffer)

@@ -109,6 +109,23 @@ class GrpcLane:
         request = write_step(name, leaves, step_tail(timeout_ms, lanes, episode_ids))
         return client_wire.read_step(self._exchange(request, "step"), name, count)
 
+    def begin_step(
+        self,
+        number: int,
+        leaves: Leaves,
+        count: int,
+        timeout_ms: int,
+        lanes: tuple[int, ...],
+        episode_ids: tuple[str, ...],
+    ) -> None:
+        """Send a step without waiting for its answer."""
+        request = write_step(str(number), leaves, step_tail(timeout_ms, lanes, episode_ids))
+        self._stream.send(request, "step")
+
+    def end_step(self, number: int, count: int) -> StepReply:
+        """Wait for the answer to the step that was begun."""
+        return client_wire.read_step(self._stream.next_reply("step"), str(number), count)
+
     def render(self, number: int, lane: int, *, timeout_ms: int) -> Rendering:
         """Return what a lane's environment draws."""
         name = str(number)

@@ -77,6 +77,22 @@ class Lane(Protocol):
         """Step `count` environments: these lanes, or all where none is named."""
         ...
 
+    def begin_step(
+        self,
+        number: int,
+        leaves: Leaves,
+        count: int,
+        timeout_ms: int,
+        lanes: tuple[int, ...],
+        episode_ids: tuple[str, ...],
+    ) -> None:
+        """Send a step as `step` does, and do not wait for its answer."""
+        ...
+
+    def end_step(self, number: int, count: int) -> StepReply:
+        """Wait for the answer to the step that was begun; nothing else is asked before."""
+        ...
+
     def render(self, number: int, lane: int, *, timeout_ms: int) -> Rendering:
         """Return what a lane's environment draws, or None when it draws nothing."""
         ...

@@ -41,7 +41,7 @@ class PulsingLane(FrameLane):
         super().resume()
         self.show_life(self.lease_seconds)
 
-    def step(
+    def begin_step(
         self,
         number: int,
         leaves: Leaves,
@@ -49,10 +49,15 @@ class PulsingLane(FrameLane):
         timeout_ms: int,
         lanes: tuple[int, ...],
         episode_ids: tuple[str, ...],
-    ) -> StepReply:
-        """Step `count` environments."""
+    ) -> None:
+        """Send a step without waiting for its answer."""
         with self._in_use:
-            return super().step(number, leaves, count, timeout_ms, lanes, episode_ids)
+            super().begin_step(number, leaves, count, timeout_ms, lanes, episode_ids)
+
+    def end_step(self, number: int, count: int) -> StepReply:
+        """Wait for the answer to the step that was begun."""
+        with self._in_use:
+            return super().end_step(number, count)
 
     def _exchange(self, number: int, request: bytes, operation: str) -> Frame:
         with self._in_use:
