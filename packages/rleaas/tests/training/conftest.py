@@ -8,8 +8,8 @@ import pytest
 from gymnasium import spaces
 from rlcore import EnvironmentIdentity
 from rleaas.training.config import validate_training_config
-from rleaas.training.ppo import PPOTrainer
-from rleaas.training.trainer import EnvFactory, Progress, TrainingResults, TrainingTask
+from rleaas.training.sb3.trainer import SB3Trainer
+from rleaas.training.trainer import Progress, Resume, TrainingResults, TrainingTask
 
 IDENTITY = EnvironmentIdentity("CartPole", 2, "sha256:" + "0" * 64)
 
@@ -25,19 +25,29 @@ class Notebook:
     checkpoints: list[tuple[str, Progress, Path]] = field(
         default_factory=list[tuple[str, Progress, Path]]
     )
+    states: list[Path | None] = field(default_factory=list[Path | None])
+    alerts: list[tuple[str, Mapping[str, object]]] = field(
+        default_factory=list[tuple[str, Mapping[str, object]]]
+    )
     asked: int = 0
 
     def episode_finished(self, progress: Progress) -> None:
         self.episodes.append(progress)
 
-    def rollout_finished(self, progress: Progress, diagnostics: Mapping[str, float]) -> None:
+    def update_finished(self, progress: Progress, diagnostics: Mapping[str, float]) -> None:
         self.rollouts.append(diagnostics)
 
     def log(self, line: str) -> None:
         self.lines.append(line)
 
-    def checkpoint_saved(self, path: Path, label: str, progress: Progress) -> None:
+    def alert(self, kind: str, data: Mapping[str, object]) -> None:
+        self.alerts.append((kind, data))
+
+    def checkpoint_saved(
+        self, path: Path, label: str, progress: Progress, state: Path | None = None
+    ) -> None:
         self.checkpoints.append((label, progress, path))
+        self.states.append(state)
 
     def stop_requested(self) -> bool:
         self.asked += 1
@@ -77,30 +87,36 @@ Train = Callable[..., TrainingResults]
 
 @pytest.fixture
 def train(tmp_path: Path) -> Train:
-    """Run PPO on environments made by `make_env`, reporting to `sink`."""
+    """Run an algorithm on environments made by `make_env`, reporting to `sink`."""
 
     def run(
         sink: Notebook,
-        make_env: EnvFactory = Countdown,
+        make_env: Callable[[], gymnasium.Env[Any, Any]] = Countdown,
         *,
         num_episodes: int = 40,
         max_steps: int = 100,
+        algorithm: str = "PPO",
         resume_from: Path | None = None,
+        resume: Resume | None = None,
         job_id: str = "job_1",
         **config: object,
     ) -> TrainingResults:
-        settings = {"seed": 1, "n_steps": 16, "num_envs": 2, "n_epochs": 1, **config}
+        settings: dict[str, object] = {"seed": 1, **config}
+        if algorithm == "PPO":
+            settings = {"n_steps": 16, "num_envs": 2, "n_epochs": 1, **settings}
         directory = tmp_path / job_id
         directory.mkdir(exist_ok=True)
+        checked = validate_training_config(algorithm, num_episodes, max_steps, settings)
         task = TrainingTask(
             job_id=job_id,
-            config=validate_training_config("PPO", num_episodes, max_steps, settings),
+            config=checked,
+            seed=checked.effective_seed or 0,
             environment=IDENTITY,
-            make_env=make_env,
+            make_env=lambda session: make_env(),
             directory=directory,
-            resume_from=resume_from,
+            resume=resume if resume_from is None else Resume(policy=resume_from),
         )
-        return PPOTrainer().train(task, sink)
+        return SB3Trainer().train(task, sink)
 
     return run
 

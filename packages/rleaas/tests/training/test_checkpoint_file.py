@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from rlcore import CheckpointCorrupted, ConfigurationError
-from rleaas.training.checkpoint_file import read_manifest, read_tensors, write_checkpoint
+from rleaas.training.checkpoint_file import read_manifest, read_tensors, write_policy
 from rleaas.training.file_digest import file_digest, verify_digest
 
 
@@ -68,5 +68,5 @@ def test_a_save_that_fails_leaves_the_earlier_file(checkpoint: Path) -> None:
         raise OSError("the disk is full")
 
     with pytest.raises(OSError, match="the disk is full"):
-        write_checkpoint(checkpoint, fail, manifest)
+        write_policy(checkpoint, manifest, {}, library=fail)
     assert file_digest(checkpoint) == digest

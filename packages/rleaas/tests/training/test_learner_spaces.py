@@ -52,8 +52,8 @@ def test_bounds_that_differ_and_have_no_end_survive_json() -> None:
 
 
 def test_a_space_without_a_network_cannot_be_written() -> None:
-    with pytest.raises(ConfigurationError, match="Text"):
-        space_to_json(spaces.Text(5))
+    with pytest.raises(ConfigurationError, match="Sequence"):
+        space_to_json(spaces.Sequence(spaces.Discrete(2)))
 
 
 @given(space=LEARNABLE)

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from rleaas.training.ledger import EpisodeLedger
 
@@ -75,3 +77,17 @@ def test_a_shorter_window_reaches_the_target_sooner() -> None:
 
     assert reached == [False, False, False, True]
     assert book.avg_reward == 10
+
+
+def test_a_restored_book_goes_on_as_if_nothing_had_been() -> None:
+    one = ledger(average_over=3)
+    for reward in range(5):
+        one.add(float(reward), 2, {"is_success": reward > 3, "tier": 2})
+    one.timestep = 10
+    other = ledger(average_over=3)
+
+    other.restore(json.loads(json.dumps(one.state())))
+
+    assert other.progress() == one.progress()
+    assert other.add(9.0, 1, {}) == one.add(9.0, 1, {})
+    assert other.best_reward == 9

@@ -94,10 +94,10 @@ def test_a_checkpoint_of_another_algorithm_is_refused(
         for name in source.namelist():
             content = source.read(name)
             if name == "manifest.json":
-                content = content.replace(b'"PPO"', b'"SAC"')
+                content = content.replace(b'"PPO"', b'"A2C"')
             target.writestr(name, content)
 
-    with pytest.raises(ConfigurationError, match="'SAC'"):
+    with pytest.raises(ConfigurationError, match="'A2C'"):
         load_policy(other, "PPO")
 
 

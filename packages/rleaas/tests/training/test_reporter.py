@@ -14,6 +14,7 @@ from rlcore import (
     TrainingJobNotFound,
     UnexpectedReply,
 )
+from rleaas.training.backlog import Backlog
 from rleaas.training.file_digest import file_digest
 from rleaas.training.reporter import BATCH, Pace, Reporter
 
@@ -189,3 +190,78 @@ def test_an_assignment_that_is_no_object_is_refused(reply: Callable[[], httpx.Re
 
 def test_a_silent_worker_hears_a_cancel_as_soon_as_one_that_reports() -> None:
     assert Pace().heartbeat <= Pace().flush
+
+
+def test_while_the_server_is_away_reports_and_checkpoints_wait_in_order(tmp_path: Path) -> None:
+    away = [dropped] * 200
+    server = Server(*away)
+    line = reporter(
+        server,
+        Pace(flush=0.001, heartbeat=60, patience=20.0, backoff=Backoff(first=0.001, cap=0.005)),
+        backlog=Backlog(tmp_path, most=4),
+    )
+    file = tmp_path / "policy.zip"
+    line.start()
+    line.report("metric", {"n": 0})
+    for number in range(1, 30):
+        line.report("metric", {"n": number})
+        if number == 9:
+            file.write_bytes(b"first")
+            line.upload("ckpt_9", file, {"episode": 9})
+            file.unlink()
+            file.write_bytes(b"another")  # the trainer goes on, and saves again
+    line.close()
+
+    told = [n for _, batch in server.batches[-60:] for n in batch]
+    delivered = list(dict.fromkeys(told))
+    assert delivered == list(range(30))
+    seqs = dict(server.batches)
+    assert [n for batch in seqs.values() for n in batch] == list(range(30))
+    (stored,) = {r.content for r in server.requests if r.method == "PUT"}
+    assert stored == b"first"
+    last_put = max(i for i, r in enumerate(server.requests) if r.method == "PUT")
+    after = [json.loads(r.content) for r in server.requests[last_put + 1 :]]
+    assert after[0]["reports"][0]["data"] == {"n": 10}
+    assert list(tmp_path.glob("upload-*")) == []
+
+
+def test_the_server_is_found_where_it_says_that_it_is_now(tmp_path: Path) -> None:
+    server, moved = Server(dropped), list[str]()
+    whereabouts = tmp_path / "server"
+    whereabouts.write_text("http://elsewhere:9")
+    line = reporter(server, whereabouts=whereabouts, on_moved=moved.append)
+    line.report("metric", {"n": 0})
+    line.flush()
+
+    assert [request.url.host for request in server.requests] == ["server", "elsewhere"]
+    assert moved == ["http://elsewhere:9"]
+    assert [seq for seq, _ in server.batches] == [1, 1]
+
+
+def test_a_checkpoint_that_is_refused_later_is_kept_in_mind_and_what_is_behind_it_delivered(
+    tmp_path: Path,
+) -> None:
+    stopped = threading.Event()
+    server = Server(dropped, dropped, answer(413, code="quota_exceeded", detail="no room"))
+    line = reporter(server, Pace(patience=0.0), on_stop=stopped.set, backlog=Backlog(tmp_path))
+    file = tmp_path / "policy.zip"
+    file.write_bytes(b"x")
+    line.upload("ckpt_1", file, {"episode": 1})
+    line.report("metric", {"n": 1})
+    with pytest.raises(PlatformUnreachable):
+        line.flush()
+    line.flush()
+
+    assert line.refused is not None
+    assert "no room" in str(line.refused)
+    assert server.batches == [(1, [1])]
+
+
+def test_a_state_that_was_kept_too_briefly_is_sent_again(tmp_path: Path) -> None:
+    server = Server(answer(200), answer(409, code="state_missing", detail="it is gone"))
+    line = reporter(server)
+    for name in ("policy", "state"):
+        (tmp_path / name).write_bytes(name.encode())
+    line.upload("ckpt_1", tmp_path / "policy", {"episode": 1}, state=tmp_path / "state")
+
+    assert [r.content for r in server.requests] == [b"state", b"policy", b"state", b"policy"]

@@ -1,5 +1,6 @@
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -7,6 +8,7 @@ import httpx
 import pytest
 import rlcore
 from rlcore import Backoff, Endpoint, IdentityError
+from rleaas.evaluation.rollouts import RolloutReader
 from rleaas.evaluation.worker import evaluate_checkpoint
 from rleaas.pytest_plugin import ServeEnvironment
 from rleaas.training.reporter import Pace, Reporter
@@ -36,14 +38,15 @@ class Platform:
             self.reports += json.loads(request.content)["reports"]
             return httpx.Response(200, json={"cancel_requested": self._cancelled()})
         if request.method == "PUT":
-            name = path.rsplit("/", 1)[1]
+            name = path.partition("/checkpoints/")[2] or "rollouts"
             self.files[name] = request.content
             self.facts[name] = {
                 **dict(request.url.params),
                 "sha256": request.headers["x-content-sha256"],
             }
             return httpx.Response(200, json={})
-        return httpx.Response(200, content=self.files[path.split("/")[3]])
+        name = path.split("/checkpoints/")[1].removesuffix("/file")
+        return httpx.Response(200, content=self.files[name])
 
     def do(self, work: Any, **assignment: object) -> int:
         self.assignment = {"id": "job_1", **assignment}
@@ -74,6 +77,9 @@ class Platform:
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         return [report["data"] for report in self.reports if report["type"] == kind]
+
+    def lines(self) -> list[str]:
+        return [data["line"] for data in self.of("log")]
 
     def _cancelled(self) -> bool:
         return any(report["type"] == self.cancel_after for report in self.reports)
@@ -122,11 +128,30 @@ def test_a_job_trains_through_rlmesh_and_leaves_verified_checkpoints(platform: P
     episodes = [data["episode"] for data in platform.of("metric") if "episode_reward" in data]
     assert episodes == list(range(1, 11))
     assert platform.of("completed")[0]["results"]["current_episode"] == 10
-    assert list(platform.files) == ["ckpt_job_1_4", "ckpt_job_1_8", "ckpt_job_1_10"]
+    policies = [name for name in platform.files if not name.endswith("/state")]
+    assert policies == ["ckpt_job_1_4", "ckpt_job_1_8", "ckpt_job_1_10"]
     assert platform.facts["ckpt_job_1_10"]["label"] == "final"
 
 
-def test_a_checkpoint_is_evaluated_on_the_asked_seeds(platform: Platform) -> None:
+@pytest.mark.parametrize(("n_steps", "updated"), [(16, True), (1000, False)])
+def test_a_training_without_an_update_says_that_it_learned_nothing(
+    platform: Platform, n_steps: int, updated: bool
+) -> None:
+    platform.train(num_episodes=2, config={**CONFIG, "n_steps": n_steps, "batch_size": 16})
+
+    results = platform.of("completed")[0]["results"]
+    assert (results["updates"] > 0) is updated
+    assert any("was never updated" in line for line in platform.lines()) is not updated
+
+
+def test_without_a_seed_one_is_drawn_and_told(platform: Platform) -> None:
+    assert platform.train(config={**CONFIG, "seed": None}) == 0
+
+    seed = platform.of("completed")[0]["results"]["seed"]
+    assert any(f"seed {seed}" in data["line"] for data in platform.of("log"))
+
+
+def test_a_checkpoint_is_evaluated_on_the_asked_seeds(platform: Platform, tmp_path: Path) -> None:
     platform.train()
 
     assert platform.evaluate("ckpt_job_1_10") == 0
@@ -134,15 +159,116 @@ def test_a_checkpoint_is_evaluated_on_the_asked_seeds(platform: Platform) -> Non
     results = platform.of("completed")[0]["results"]
     assert (results["asked"], results["scored"]) == (2, 2)
     assert results["checkpoint_sha256"] == platform.facts["ckpt_job_1_10"]["sha256"]
+    (tmp_path / "rollouts.parquet").write_bytes(platform.files["rollouts"])
+    kept = list(RolloutReader(tmp_path / "rollouts.parquet"))
+    assert [(one.seed, one.outcome) for one in kept] == [
+        (data["seed"], data["outcome"]) for data in platform.of("episode")
+    ]
 
 
-def test_a_job_resumes_from_a_stored_checkpoint(platform: Platform) -> None:
+def test_a_job_starts_from_the_checkpoint_of_another(platform: Platform) -> None:
     platform.train()
     stored = platform.facts["ckpt_job_1_10"]["sha256"]
-    resume = {"id": "ckpt_job_1_10", "sha256": stored, "algorithm": "PPO"}
+    resume = {"id": "ckpt_job_1_10", "sha256": stored, "algorithm": "PPO", "episode": 10}
 
     assert platform.train(resume=resume) == 0
-    assert "resumed from ckpt_job_1_10.zip" in [data["line"] for data in platform.of("log")]
+    assert any("weights of ckpt_job_1_10.zip" in data["line"] for data in platform.of("log"))
+    assert platform.of("started")[0]["episode"] == 0
+    assert platform.of("metric")[0]["episode"] == 1
+
+
+def test_a_job_that_is_started_again_counts_on(platform: Platform) -> None:
+    platform.train()
+    resume = {
+        "id": "ckpt_job_1_8",
+        "sha256": platform.facts["ckpt_job_1_8"]["sha256"],
+        "state_sha256": platform.facts["ckpt_job_1_8/state"]["sha256"],
+        "algorithm": "PPO",
+        "episode": 8,
+        "timestep": int(platform.facts["ckpt_job_1_8"]["timestep"]),
+        "same_job": True,
+    }
+
+    assert platform.train(resume=resume, attempt=2) == 0
+    started = platform.of("started")[0]
+    assert (started["attempt"], started["episode"]) == (2, 8)
+    episodes = [data["episode"] for data in platform.of("metric") if "episode_reward" in data]
+    assert episodes == [9, 10]
+
+
+def test_speed_multiplies_the_rate_of_an_environment_that_is_paced(platform: Platform) -> None:
+    contract = {"metadata": {"steps_per_second": 200}}
+    config = {**CONFIG, "num_envs": 1, "simulation": {"speed": 2.0}}
+
+    assert platform.train(config=config, contract=contract, num_episodes=2, max_steps=20) == 0
+
+    assert "each session steps at most 400 times a second" in platform.lines()
+    results = platform.of("completed")[0]["results"]
+    # Two episodes have two first steps, which wait for nobody.
+    assert results["wall_seconds"] >= (results["total_steps"] - 2) / 400
+
+
+def test_speed_changes_nothing_where_nothing_is_paced_and_the_log_says_so(
+    platform: Platform,
+) -> None:
+    contract = {"metadata": {"render_fps": 50}}
+    config = {**CONFIG, "simulation": {"speed": 2.0}}
+
+    assert platform.train(config=config, contract=contract, warnings=["a"], num_episodes=2) == 0
+
+    assert any("simulation.speed 2 changes nothing" in line for line in platform.lines())
+    assert "warning: a" in platform.lines()
+
+
+@pytest.mark.parametrize(
+    ("quota", "said"),
+    [({"max_timesteps": 60}, "max_timesteps 60"), ({"max_wall_seconds": 0.001}, "0.001")],
+)
+def test_a_quota_that_is_used_up_fails_the_job_with_a_checkpoint(
+    platform: Platform, quota: dict[str, object], said: str
+) -> None:
+    config = {**CONFIG, "compute_quota": quota, "checkpoint_interval": 1000}
+
+    assert platform.train(config=config, num_episodes=1000) == 1
+
+    failed = platform.of("failed")[0]
+    assert failed["failure_reason"] == "quota_exceeded"
+    assert said in failed["error"]
+    assert [facts["label"] for facts in platform.facts.values() if "label" in facts] == ["last"]
+
+
+# Training is short: enough for several updates of the policy, which the later episodes show.
+@pytest.mark.parametrize(
+    ("algorithm", "config"),
+    [
+        ("PPO", CONFIG),
+        ("A2C", {"num_envs": 2, "n_steps": 16}),
+    ],
+)
+def test_the_same_request_and_seed_give_the_same_learning_curve(
+    platform: Platform, algorithm: str, config: dict[str, object]
+) -> None:
+    def curve(seed: int) -> list[tuple[int, float]]:
+        changes = {"algorithm": algorithm, "config": {**config, "seed": seed}, "num_episodes": 24}
+        assert platform.train(**changes) == 0
+        points = [data for data in platform.of("metric") if "episode_reward" in data]
+        return [(data["timestep"], data["episode_reward"]) for data in points]
+
+    first = curve(3)
+
+    assert curve(3) == first
+    assert curve(4) != first
+
+
+def test_a_reward_expression_is_what_is_learned_from(platform: Platform) -> None:
+    config = {**CONFIG, "reward_fn": "reward * 2"}
+
+    assert platform.train(config=config) == 0
+
+    points = [data for data in platform.of("metric") if "episode_reward" in data]
+    assert [data["episode_reward"] for data in points] == [
+        2.0 * data["episode_length"] for data in points
+    ]
 
 
 def test_a_file_that_was_changed_on_the_way_is_never_loaded(platform: Platform) -> None:
@@ -190,3 +316,38 @@ def test_an_environment_that_raises_fails_the_job_with_its_own_traceback(
     assert failed["type"] == "EnvironmentException"
     assert "the pole broke" in failed["error"]
     assert "line" in failed["traceback"]
+
+
+def test_a_reward_function_that_raises_fails_the_job_with_its_file_line_and_moment(
+    platform: Platform,
+) -> None:
+    source = "def reward(info, step):\n    if step == 2:\n        return info['gone']\n    return 0"
+    reward = {"path": "rewards/pole.py", "source": source}
+
+    assert platform.train(config={**CONFIG, "reward_fn": reward}) == 1
+
+    (failure,) = platform.of("failed")
+    assert failure["failure_reason"] == "reward_failed"
+    assert "failed in episode 1 with seed" in failure["error"]
+    assert "step 2: KeyError: 'gone' (rewards/pole.py, line 3)" in failure["error"]
+    assert "return info['gone']" in failure["traceback"]
+
+
+def test_rewards_and_verdicts_are_in_the_record_of_each_episode(platform: Platform) -> None:
+    verifier = {
+        "id": "steady",
+        "type": "rule_based",
+        "logic": {"conditions": ["trajectory.length >= 12"], "reward_on_fail": -1.0},
+    }
+    judged = {"weights": {"steady": 100.0}, "definitions": [verifier]}
+
+    config = {**CONFIG, "reward_fn": "reward / 1000"}
+    assert platform.train(config=config, verifiers=judged) == 0
+
+    told = [data for data in platform.of("metric") if "episode_reward" in data]
+    assert len(told) == 10
+    for data in told:
+        held = data["episode_length"] >= 12
+        extra = 100.0 if held else -100.0
+        assert data["episode_reward"] == pytest.approx(data["episode_length"] / 1000 + extra)
+        assert data["verifier_scores"] == {"steady": float(held)}

@@ -11,10 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
-from rlcore import Backoff, EnvironmentException
+from rlcore import Backoff, EnvironmentException, TrainingJobFailed
 from rleaas.training.reporter import Pace, Reporter
 from rleaas.training.stop_switch import StopOverdue, StopSwitch
-from rleaas.training.worker_process import Ending, attempt
+from rleaas.training.worker_process import Ending, attempt, describe
 
 
 class Server:
@@ -76,15 +76,13 @@ def test_work_that_was_stopped_by_a_cancel_is_cancelled() -> None:
     assert server.last == ("cancelled", {"results": {}})
 
 
-def test_work_that_was_stopped_by_a_signal_alone_has_failed() -> None:
+def test_work_that_was_stopped_by_a_signal_alone_is_given_back() -> None:
     server, switch = Server(), StopSwitch()
     switch.request("SIGTERM")
     switch.disarm()
 
-    assert do(server, lambda *_: Ending({"results": {}}, stopped=True), switch) == 1
-    kind, data = server.last
-    assert kind == "failed"
-    assert "SIGTERM" in data["error"]
+    assert do(server, lambda *_: Ending({"results": {}}, stopped=True), switch) == 0
+    assert server.last == ("interrupted", {"reason": "SIGTERM"})
 
 
 def test_work_that_hung_and_was_interrupted_is_cancelled_too() -> None:
@@ -179,3 +177,9 @@ def test_a_worker_without_its_token_says_what_is_missing(kind: str) -> None:
 
     assert done.returncode == 2
     assert "RLEAAS_WORKER_TOKEN" in done.stderr
+
+
+def test_a_failed_jobs_error_is_the_reason_only() -> None:
+    failed = TrainingJobFailed("job_1", "the quota is used up", hint="Raise it")
+
+    assert describe(failed)["error"] == "the quota is used up. Raise it"

@@ -1,15 +1,13 @@
 from typing import TYPE_CHECKING
 
-from rleaas.training.config import (
+from rleaas.training.algorithms import (
     AVAILABLE_ALGORITHMS,
     SUPPORTED_ALGORITHMS,
-    ComputeQuota,
-    Simulation,
-    TrainingConfig,
     validate_algorithm,
-    validate_simulation,
-    validate_training_config,
 )
+from rleaas.training.config import TrainingConfig, validate_training_config
+from rleaas.training.quota import ComputeQuota
+from rleaas.training.simulation import Simulation, validate_simulation
 
 if TYPE_CHECKING:
     from rleaas.resources.training import TrainingClient
@@ -31,6 +29,11 @@ __all__ = [
 _HOMES = {
     "TrainingClient": "rleaas.resources.training",
     "TrainingJobResource": "rleaas.resources.training_handle",
+    # The published package has them here.
+    "_cmd_start": "rleaas.cli.training.published:cmd_start",
+    "_load_json": "rleaas.cli.training.published:load_json",
+    "_resolve_training_entries": "rleaas.cli.training.published:resolve_training_entries",
+    "_start_one": "rleaas.cli.training.published:start_entry",
 }
 
 
@@ -42,4 +45,5 @@ if not TYPE_CHECKING:  # a checker would take every name for one that is there
 
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(_HOMES[name]), name)
+        home, _, own = _HOMES[name].partition(":")
+        return getattr(import_module(home), own or name)

@@ -35,15 +35,22 @@ class AssignedEnvironment(_Part):
 
 
 class AssignedCheckpoint(_Part):
-    """A stored checkpoint file."""
+    """A stored checkpoint file.
+
+    `same_job` says that it is the job's own, from which a restart goes on exactly.
+    """
 
     id: str
     sha256: str
     algorithm: str
+    state_sha256: str | None = None
+    episode: int = 0
+    timestep: int | None = None
+    same_job: bool = False
 
 
 class TrainingAssignment(_Part):
-    """One training job."""
+    """One training job; `contract` is that of its environment, as the platform has it."""
 
     id: str
     environment: AssignedEnvironment
@@ -51,18 +58,42 @@ class TrainingAssignment(_Part):
     num_episodes: int
     max_steps: int
     config: dict[str, object]
+    attempt: int = 1
+    run_name: str | None = None
+    tracking_directory: str | None = None
+    seed: int | None = None
+    warnings: list[str] = []
+    contract: dict[str, object] | None = None
+    verifiers: dict[str, object] | None = None
+    scenarios: dict[str, object] | None = None
     resume: AssignedCheckpoint | None = None
 
 
 class EvaluationAssignment(_Part):
-    """One evaluation of a checkpoint."""
+    """One evaluation: of a checkpoint, of an agent, or of the rollouts of another evaluation.
+
+    `contract` is that of its environment, `trained_contract` that of the checkpoint's.
+    """
 
     id: str
     environment: AssignedEnvironment
-    checkpoint: AssignedCheckpoint
+    checkpoint: AssignedCheckpoint | None = None
+    agent: str | None = None
+    attempt: int = 1
     seeds: list[int]
+    repetitions: int = 1
+    num_workers: int = 1
     max_episode_steps: int | None = None
     success_threshold: float | None = None
+    pass_threshold: float | None = None
+    scenarios: dict[str, object] | None = None
+    verifiers: dict[str, object] | None = None
+    contract: dict[str, object] | None = None
+    trained_contract: dict[str, object] | None = None
+    trained_contract_digest: str | None = None
+    journal_directory: str | None = None
+    source_evaluation_id: str | None = None
+    source_rollouts: list[str] = []
 
 
 A = TypeVar("A", bound=_Part)

@@ -1,81 +1,55 @@
-"""What a training request may ask for: one table of keys, shared by the server and the worker.
+"""What a training request may ask for, shared by the server and the worker.
 
 No training library is imported here, so that the server refuses a bad request before it starts
-anything.
+anything. The settings of the algorithms are in `hyperparameters`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from typing import cast
 
 from rlcore import ConfigurationError
 
 from rleaas.training import config_rules as rules
-
-SUPPORTED_ALGORITHMS = ("GRPO", "PPO", "SAC", "DQN", "A2C", "A3C", "TD3", "DDPG", "SLM")
-"""Every algorithm name a client may send."""
-
-AVAILABLE_ALGORITHMS = ("PPO",)
-"""Those that this build trains for real; the others are refused, never replaced."""
-
-PPO_ENVS = 8
-PPO_ROLLOUT = 256
-"""Steps that one update of the policy rests on when the request does not say: over all sessions."""
-PPO_CHECKPOINT_INTERVAL = 100
-
-POLICIES = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy")
-SCHEDULES = ("constant", "linear")
-_QUOTA_KEYS = ("max_wall_seconds", "max_timesteps")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComputeQuota:
-    """What a job may use up before it fails with a reason."""
-
-    max_wall_seconds: float | None = None
-    max_timesteps: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulation:
-    """Simulation settings; `extra` holds the keys nobody here interprets."""
-
-    speed: float | None = None
-    seed: int | None = None
-    num_episodes: int | None = None
-    max_steps: int | None = None
-    extra: Mapping[str, object] | None = None
+from rleaas.training.algorithms import ALGORITHMS, validate_algorithm
+from rleaas.training.amounts import check_amounts
+from rleaas.training.curriculum import KEYS as CURRICULUM_KEYS
+from rleaas.training.curriculum import CurriculumSettings, validate_curriculum
+from rleaas.training.episode_limits import (
+    EPISODE_KEYS,
+    STEP_KEYS,
+    settle_episodes,
+    settle_max_steps,
+)
+from rleaas.training.hyperparameters import HYPERPARAMETERS, Rule
+from rleaas.training.kept_checkpoints import KEPT_SCHEMA, validate_kept
+from rleaas.training.quota import QUOTA_SCHEMA, ComputeQuota, validate_quota
+from rleaas.training.rewards.spec import RewardSpec, validate_reward_fn
+from rleaas.training.simulation import SIMULATION_SCHEMA, Simulation, validate_simulation
+from rleaas.training.tracking.settings import TRACKING_SCHEMA, validate_tracking
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingConfig:
     """A checked training request. `None` means: the algorithm's own default.
 
+    `hyperparameters` holds what was asked of the algorithm's own settings, by the names of the
+    table `HYPERPARAMETERS`, each already of its rule's type.
     `average_over` is how many of the last episodes the running mean return and success rate are
     taken over (100 by default); the job stops early when that mean is at `target_reward`.
     `step_timeout` is how many seconds one step or reset of the environment may take (60 by
     default); the job fails when one takes longer.
+    `warnings` says what was asked for in two ways, and which one holds.
     """
 
     algorithm: str
     num_episodes: int
     max_steps: int
-    learning_rate: float | None = None
-    learning_rate_schedule: str | None = None
-    batch_size: int | None = None
-    n_steps: int | None = None
-    n_epochs: int | None = None
-    gamma: float | None = None
-    gae_lambda: float | None = None
-    ent_coef: float | None = None
-    vf_coef: float | None = None
-    max_grad_norm: float | None = None
-    clip_range: float | None = None
-    policy: str | None = None
-    net_arch: tuple[int, ...] | None = None
+    hyperparameters: Mapping[str, object] = field(default_factory=dict[str, object])
     num_envs: int | None = None
+    rollout_workers: int | None = None
     checkpoint_interval: int | None = None
     seed: int | None = None
     target_reward: float | None = None
@@ -85,6 +59,13 @@ class TrainingConfig:
     description: str | None = None
     simulation: Simulation | None = None
     compute_quota: ComputeQuota | None = None
+    checkpoint_retention: Mapping[str, object] | None = None
+    reward_fn: RewardSpec | None = None
+    curriculum: CurriculumSettings | None = None
+    verifier_weights: Mapping[str, object] | tuple[object, ...] | None = None
+    verifier_config: Mapping[str, object] | None = None
+    tracking: Mapping[str, Mapping[str, str]] | None = None
+    warnings: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def effective_seed(self) -> int | None:
@@ -93,223 +74,274 @@ class TrainingConfig:
             return self.seed
         return self.simulation.seed if self.simulation else None
 
+    def number(self, key: str, default: float) -> float:
+        """A hyper-parameter that is a number."""
+        value = self.hyperparameters.get(key)
+        return default if value is None else float(cast("float", value))
+
+    def count(self, key: str, default: int) -> int:
+        """A hyper-parameter that is an integer."""
+        return cast("int", self.hyperparameters.get(key, default))
+
+    def word(self, key: str, default: str) -> str:
+        """A hyper-parameter that is one of some words."""
+        return cast("str", self.hyperparameters.get(key, default))
+
+    def flag(self, key: str, default: bool) -> bool:
+        """A hyper-parameter that is true or false."""
+        return cast("bool", self.hyperparameters.get(key, default))
+
+    def spare_processes(self, default: int) -> int:
+        """How many processes a trainer may start that would start this many."""
+        most = None if self.compute_quota is None else self.compute_quota.max_processes
+        return default if most is None else min(default, most - 1)
+
+    def widths(self, default: tuple[int, ...]) -> tuple[int, ...]:
+        """The widths of the network's layers, `net_arch`."""
+        return cast("tuple[int, ...]", self.hyperparameters.get("net_arch", default))
+
     def to_config(self) -> dict[str, object]:
         """The `config` object that validates to this again, for storing and sending."""
-        config: dict[str, object] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is None or field.name in ("algorithm", "num_episodes", "max_steps"):
+        config: dict[str, object] = {
+            key: list(cast("tuple[object, ...]", value)) if isinstance(value, tuple) else value
+            for key, value in self.hyperparameters.items()
+        }
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value is None or one.name in _NOT_IN_CONFIG:
                 continue
-            config[field.name] = value
-        if self.net_arch is not None:
-            config["net_arch"] = list(self.net_arch)
+            config[one.name] = value
         if self.simulation is not None:
-            config["simulation"] = _simulation_object(self.simulation)
+            config["simulation"] = self.simulation.to_config()
         if self.compute_quota is not None:
-            quota = asdict(self.compute_quota)
-            config["compute_quota"] = {k: v for k, v in quota.items() if v is not None}
+            config["compute_quota"] = self.compute_quota.to_config()
+        if self.reward_fn is not None:
+            config["reward_fn"] = self.reward_fn.to_json()
+        if self.curriculum is not None:
+            config["curriculum"] = self.curriculum.to_json()
+        if isinstance(self.verifier_weights, tuple):
+            config["verifier_weights"] = list(self.verifier_weights)
         return config
 
 
+_NOT_IN_CONFIG = ("algorithm", "num_episodes", "max_steps", "hyperparameters", "warnings")
+
+
 def validate_training_config(
-    algorithm: object, num_episodes: object, max_steps: object, config: Mapping[str, object] | None
+    algorithm: object,
+    num_episodes: object = None,
+    max_steps: object = None,
+    config: Mapping[str, object] | None = None,
 ) -> TrainingConfig:
-    """Check a whole training request.
+    """Check a whole training request; None says nothing of it.
 
     Raises:
         ConfigurationError: the first thing that is wrong, by name; for an unknown key with the
-            nearest valid one, for an algorithm that is not built with code `algorithm_unavailable`.
+            nearest valid one, for a key of another algorithm with those that this one takes, for
+            an algorithm that is not built with code `algorithm_unavailable`.
     """
     name = validate_algorithm(algorithm)
-    episodes = rules.positive_int("num_episodes", num_episodes)
-    steps = rules.positive_int("max_steps", max_steps)
     given = dict(rules.mapping("config", config if config is not None else {}))
-    _settle_repeated(given, name, episodes, steps)
+    _settle_algorithm(given, name)
+    _settle_aliases(given)
+    told = given.get("simulation")
+    simulation = None if told is None else validate_simulation(told, strict=True)
+    episodes = settle_episodes(num_episodes, given, simulation.num_episodes if simulation else None)
+    steps = settle_max_steps(max_steps, given, simulation.max_steps if simulation else None)
     values: dict[str, object] = {}
+    settings: dict[str, object] = {}
     for key, value in given.items():
-        if key in _UNAVAILABLE:
-            _refuse_unavailable(key, value)
-        elif key not in _KEYS:
-            raise rules.unknown(key, "config", (*_KEYS, *_REPEATED))
-        elif value is not None:
-            values[key] = _KEYS[key](key, value)
+        if key in COMMON:
+            if value is not None:
+                values[key] = COMMON[key].check(key, value)
+        elif key in HYPERPARAMETERS:
+            _require_of(name, key)
+            if value is not None:
+                settings[key] = HYPERPARAMETERS[key].check(key, value)
+        else:
+            raise _unknown(key, name)
+    said = (episodes.warning, steps.warning, _unused_seed(values.get("seed"), simulation))
     checked = TrainingConfig(
         algorithm=name,
-        num_episodes=episodes,
-        max_steps=steps,
+        num_episodes=episodes.value,
+        max_steps=steps.value,
+        hyperparameters=settings,
+        warnings=tuple(one for one in said if one is not None),
         **values,  # type: ignore[arg-type]  # each value was typed by its own key's rule
     )
     _check_together(checked)
     return checked
 
 
-def validate_algorithm(algorithm: object) -> str:
-    """The canonical name of an algorithm that this build can train.
-
-    Raises:
-        ConfigurationError: unknown, or known but not built (code `algorithm_unavailable`).
-    """
-    if not isinstance(algorithm, str):
-        raise rules.bad("algorithm", algorithm, "must be a string")
-    name = algorithm.strip().upper()
-    if name not in SUPPORTED_ALGORITHMS:
-        raise ConfigurationError(
-            f"unknown algorithm {algorithm!r}, not one of {', '.join(SUPPORTED_ALGORITHMS)}",
-            code="unknown_algorithm",
-            hint=f"This build trains {', '.join(AVAILABLE_ALGORITHMS)}",
-        )
-    if name not in AVAILABLE_ALGORITHMS:
-        raise ConfigurationError(
-            f"algorithm {name!r} is not available in this build",
-            code="algorithm_unavailable",
-            hint=f"Use {', '.join(AVAILABLE_ALGORITHMS)}",
-        )
-    return name
+_BESIDE: Mapping[str, str] = {
+    "agent_id": "agent_id",
+    "environment_name": "environment_name",
+    "environment_version": "environment_version",
+    "model": "agent_id",
+    "name": "name",
+    "priority": "priority",
+    "resume_from_checkpoint": "resume_from_checkpoint",
+    "run_name": "name",
+    "scenario_id": "scenario_suite_id",
+    "scenario_suite_id": "scenario_suite_id",
+    "verifier_ids": "verifier_ids",
+}
+"""What a request says beside its config, and the argument of `TrainingJob.run` for it."""
 
 
-_EPISODE_SETTINGS = ("num_episodes", "max_steps")
-
-
-def validate_simulation(value: object) -> Simulation:
-    """A checked `simulation` object.
-
-    Raises:
-        ConfigurationError: naming the field, as `simulation.seed`.
-    """
-    given = dict(rules.mapping("simulation", value))
-    speed = given.pop("speed", None)
-    seed = given.pop("seed", None)
-    settings = given.pop("episode_settings", None)
-    episodes = steps = None
-    if settings is not None:
-        inner = dict(rules.mapping("simulation.episode_settings", settings))
-        if "num_episodes" in inner:
-            episodes = rules.positive_int(
-                "simulation.episode_settings.num_episodes", inner.pop("num_episodes")
-            )
-        if "max_steps" in inner:
-            steps = rules.positive_int(
-                "simulation.episode_settings.max_steps", inner.pop("max_steps")
-            )
-        for name in inner:
-            raise rules.unknown(name, "simulation.episode_settings", _EPISODE_SETTINGS)
-    return Simulation(
-        speed=None if speed is None else rules.above_zero("simulation.speed", speed),
-        seed=None if seed is None else rules.seed("simulation.seed", seed),
-        num_episodes=episodes,
-        max_steps=steps,
-        extra=given or None,
+def _unknown(key: str, algorithm: str) -> ConfigurationError:
+    if key not in _BESIDE:
+        return rules.unknown(key, "config", valid_keys(algorithm))
+    return ConfigurationError(
+        f"unknown key {key!r} in config",
+        code="unknown_config_key",
+        hint=f"It belongs beside the config: {_BESIDE[key]}= of TrainingJob.run, or in a "
+        "config.json a key of the entry itself",
     )
 
 
-def _simulation_object(simulation: Simulation) -> dict[str, object]:
-    out: dict[str, object] = dict(simulation.extra or {})
-    for key in ("speed", "seed"):
-        if (value := getattr(simulation, key)) is not None:
-            out[key] = value
-    settings = {
-        key: value
-        for key in ("num_episodes", "max_steps")
-        if (value := getattr(simulation, key)) is not None
-    }
-    if settings:
-        out["episode_settings"] = settings
-    return out
-
-
-def _quota(key: str, value: object) -> ComputeQuota:
-    given = rules.mapping(key, value)
-    for name in given:
-        if name not in _QUOTA_KEYS:
-            raise rules.unknown(name, key, _QUOTA_KEYS)
-    seconds, steps = (given.get(name) for name in _QUOTA_KEYS)
-    return ComputeQuota(
-        max_wall_seconds=None
-        if seconds is None
-        else rules.above_zero(f"{key}.max_wall_seconds", seconds),
-        max_timesteps=None if steps is None else rules.positive_int(f"{key}.max_timesteps", steps),
-    )
+def valid_keys(algorithm: str) -> tuple[str, ...]:
+    """Every key that a config for this algorithm may have."""
+    return (*COMMON, *ALGORITHMS[algorithm].hyperparameters, *REPEATED, *_ALIASES)
 
 
 def _simulation(_key: str, value: object) -> Simulation:
-    return validate_simulation(value)
+    return validate_simulation(value, strict=True)
 
 
-_KEYS: Mapping[str, Callable[[str, object], object]] = {
-    "learning_rate": rules.above_zero,
-    "learning_rate_schedule": rules.one_of(SCHEDULES),
-    "batch_size": rules.batch_size,
-    "n_steps": rules.positive_int,
-    "n_epochs": rules.positive_int,
-    "gamma": rules.fraction,
-    "gae_lambda": rules.fraction,
-    "ent_coef": rules.at_least_zero,
-    "vf_coef": rules.at_least_zero,
-    "max_grad_norm": rules.above_zero,
-    "clip_range": rules.positive_fraction,
-    "policy": rules.one_of(POLICIES),
-    "net_arch": rules.net_arch,
-    "num_envs": rules.num_envs,
-    "checkpoint_interval": rules.positive_int,
-    "seed": rules.seed,
-    "target_reward": rules.number,
-    "average_over": rules.positive_int,
-    "total_timesteps": rules.positive_int,
-    "step_timeout": rules.seconds_of_a_day,
-    "description": rules.text,
-    "simulation": _simulation,
-    "compute_quota": _quota,
+def _reward(_key: str, value: object) -> RewardSpec | None:
+    return validate_reward_fn(value)
+
+
+def _curriculum(_key: str, value: object) -> CurriculumSettings | None:
+    return validate_curriculum(value)
+
+
+_COUNT = {"type": "integer", "minimum": 1}
+
+COMMON: Mapping[str, Rule] = {
+    "num_envs": Rule(
+        rules.num_envs, {**_COUNT, "maximum": 64}, "sessions of the environment side by side"
+    ),
+    "rollout_workers": Rule(
+        rules.num_envs,
+        {**_COUNT, "maximum": 64},
+        "processes of a Ray cluster that hold the sessions",
+    ),
+    "checkpoint_interval": Rule(
+        rules.positive_int,
+        _COUNT,
+        "episodes between two checkpoints; a due one waits for the end of the update under way",
+    ),
+    "seed": Rule(
+        rules.seed,
+        {"type": "integer", "minimum": 0, "maximum": 2**32 - 1},
+        "what makes the training repeatable",
+    ),
+    "target_reward": Rule(
+        rules.number, {"type": "number"}, "the mean return at which the training is done"
+    ),
+    "average_over": Rule(rules.positive_int, _COUNT, "episodes that the running means are over"),
+    "total_timesteps": Rule(rules.positive_int, _COUNT, "steps at which the training is done"),
+    "step_timeout": Rule(
+        rules.seconds_of_a_day,
+        {"type": "number", "exclusiveMinimum": 0, "maximum": rules.DAY_SECONDS},
+        "seconds that one step or reset may take",
+    ),
+    "description": Rule(rules.text, {"type": "string"}, "what the training is for"),
+    "simulation": Rule(_simulation, SIMULATION_SCHEMA, "speed, seed and limits of episodes"),
+    "checkpoint_retention": Rule(
+        validate_kept, KEPT_SCHEMA, "which checkpoints stay: the best, the last, every so-manyth"
+    ),
+    "tracking": Rule(validate_tracking, TRACKING_SCHEMA, "trackers that get the numbers as well"),
+    "compute_quota": Rule(
+        validate_quota, QUOTA_SCHEMA, "what the job may use up before it fails with a reason"
+    ),
+    "reward_fn": Rule(
+        _reward,
+        {"type": ["string", "object"]},
+        "what a step is worth: an expression, a file of Python, or the text of a function",
+    ),
+    "curriculum": Rule(
+        _curriculum,
+        {"type": ["object", "boolean"], "propertyNames": {"enum": list(CURRICULUM_KEYS)}},
+        "from easy scenarios to hard ones, as tiers are mastered",
+    ),
+    "verifier_weights": Rule(
+        rules.weights, {"type": ["object", "array"]}, "what each verifier counts, 1 by default"
+    ),
+    "verifier_config": Rule(
+        rules.human_evaluation,
+        {
+            "type": "object",
+            "properties": {"type": {"const": "human_evaluation"}},
+            "required": ["type"],
+        },
+        "asks people to judge the job before it is complete",
+    ),
 }
+"""Every key that the config of any algorithm may have."""
 
-# Published clients repeat these inside `config`; they must agree with the request itself.
-_REPEATED: Mapping[str, str] = {
-    "algorithm": "algorithm",
-    "episodes": "num_episodes",
-    "num_episodes": "num_episodes",
-    "max_steps": "max_steps",
-    "max_steps_per_episode": "max_steps",
-}
+REPEATED = ("algorithm", *EPISODE_KEYS, *STEP_KEYS)
+"""Keys of a config that say what the request itself may say."""
 
-_UNAVAILABLE: Mapping[str, str] = {
-    "reward_fn": "custom reward functions",
-    "curriculum": "the curriculum",
-    "verifier_config": "verifiers in training",
-}
+_ALIASES: Mapping[str, str] = {"n_envs": "num_envs"}
 
 
-def _settle_repeated(config: dict[str, object], name: str, episodes: int, steps: int) -> None:
-    request = {"algorithm": name, "num_episodes": episodes, "max_steps": steps}
-    for key, field in _REPEATED.items():
-        if key not in config:
+def _settle_algorithm(config: dict[str, object], name: str) -> None:
+    value = config.pop("algorithm", name)
+    same = value.strip().upper() if isinstance(value, str) else value
+    if same != name:
+        raise ConfigurationError(
+            f"config.algorithm {value!r} contradicts the request's algorithm {name!r}",
+            code="invalid_training_config",
+            hint="Give algorithm once",
+        )
+
+
+def _unused_seed(seed: object, simulation: Simulation | None) -> str | None:
+    inside = None if simulation is None else simulation.seed
+    if None in (seed, inside) or seed == inside:
+        return None
+    return f"simulation.seed {inside} is not used: seed {seed} holds"
+
+
+def _settle_aliases(config: dict[str, object]) -> None:
+    for alias, key in _ALIASES.items():
+        if alias not in config:
             continue
-        value = config.pop(key)
-        same = value.strip().upper() if key == "algorithm" and isinstance(value, str) else value
-        if isinstance(same, bool) or same != request[field]:
+        value = config.pop(alias)
+        if config.get(key) is not None and config[key] != value:
             raise ConfigurationError(
-                f"config.{key} {value!r} contradicts the request's {field} {request[field]!r}",
+                f"config.{alias} {value!r} contradicts config.{key} {config[key]!r}",
                 code="invalid_training_config",
-                hint=f"Give {field} once",
+                hint=f"They are the same setting; give {key} once",
             )
+        config[key] = value
 
 
-def _refuse_unavailable(key: str, value: object) -> None:
-    off = isinstance(value, Mapping) and cast("Mapping[str, object]", value).get("enabled") is False
-    if value is None or (key == "curriculum" and off):
+def _require_of(algorithm: str, key: str) -> None:
+    takes = ALGORITHMS[algorithm].hyperparameters
+    if key in takes:
         return
+    owners = [name for name, other in ALGORITHMS.items() if key in other.hyperparameters]
+    whose = f"a setting of {', '.join(owners)}" if owners else "of an algorithm not built yet"
     raise ConfigurationError(
-        f"config.{key}: {_UNAVAILABLE[key]} not built yet",
-        code="not_available",
-        hint=f"Remove {key!r} from the config",
+        f"config.{key} is {whose}; {algorithm} does not take it",
+        code="foreign_config_key",
+        hint=f"{algorithm} takes {', '.join(sorted(takes))}",
     )
 
 
 def _check_together(config: TrainingConfig) -> None:
-    if config.batch_size and config.n_steps and config.num_envs:
-        rollout = config.n_steps * config.num_envs
-        if config.batch_size > rollout:
-            raise ConfigurationError(
-                f"batch_size {config.batch_size} is larger than a rollout of n_steps x num_envs = "
-                f"{config.n_steps} x {config.num_envs} = {rollout}",
-                code="invalid_training_config",
-                hint="Lower batch_size or raise n_steps",
-            )
+    quota = config.compute_quota
+    most = None if quota is None else quota.max_processes
+    workers = config.count("n_workers", 0)
+    if most is not None and workers + 1 > most:
+        raise ConfigurationError(
+            f"n_workers {workers} and the process that they belong to are more than "
+            f"compute_quota.max_processes {most}",
+            code="invalid_training_config",
+            hint="Lower n_workers or raise the quota",
+        )
+    check_amounts(config)

@@ -10,6 +10,8 @@ from typing import cast
 from rlcore import ConfigurationError
 
 DAY_SECONDS = 86400
+MOST_LAYERS = 8
+WIDEST_LAYER = 4096
 
 
 def positive_int(key: str, value: object) -> int:
@@ -105,12 +107,78 @@ def seed(key: str, value: object) -> int:
     return value
 
 
-def batch_size(key: str, value: object) -> int:
-    """An integer from 2."""
-    if positive_int(key, value) < 2:
-        # Advantages are normalised over a batch, which one sample cannot be.
-        raise bad(key, value, "must be at least 2")
-    return cast("int", value)
+def whole(least: int, most: int | None = None) -> Callable[[str, object], int]:
+    """The rule that a value is an integer of this range."""
+
+    def check(key: str, value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise bad(key, value, f"must be an integer from {least}")
+        if most is not None and value > most:
+            raise bad(key, value, f"must be at most {most}")
+        return value
+
+    return check
+
+
+def model_width(key: str, value: object) -> int:
+    """A multiple of 16 from 16 to 2048: four heads, each of an even number of rotated pairs."""
+    if (
+        not isinstance(value, int)
+        or isinstance(value, bool)
+        or value % 16
+        or not 16 <= value <= 2048
+    ):
+        raise bad(key, value, "must be a multiple of 16 from 16 to 2048")
+    return value
+
+
+def flag(key: str, value: object) -> bool:
+    """True or false."""
+    if not isinstance(value, bool):
+        raise bad(key, value, "must be true or false")
+    return value
+
+
+def coefficient_or_auto(key: str, value: object) -> float | str:
+    """A number from 0, or the word `auto`."""
+    return "auto" if value == "auto" else at_least_zero(key, value)
+
+
+def gradient_steps(key: str, value: object) -> int:
+    """An integer above 0, or -1."""
+    return -1 if value == -1 and isinstance(value, int) else whole(1, 1_000_000)(key, value)
+
+
+def name(key: str, value: object) -> str:
+    """A string with something in it."""
+    if not text(key, value).strip():
+        raise bad(key, value, "must not be blank")
+    return cast("str", value).strip()
+
+
+_LORA = ("r", "alpha", "dropout", "target_modules")
+
+
+def lora(key: str, value: object) -> Mapping[str, object] | bool:
+    """The settings of low-rank adapters; true is the default ones, false is none."""
+    if isinstance(value, bool):
+        return value
+    given = mapping(key, value)
+    for part in given:
+        if part not in _LORA:
+            raise unknown(part, key, _LORA)
+    checked: dict[str, object] = {}
+    for part in ("r", "alpha"):
+        if given.get(part) is not None:
+            checked[part] = positive_int(f"{key}.{part}", given[part])
+    if given.get("dropout") is not None:
+        checked["dropout"] = fraction(f"{key}.dropout", given["dropout"])
+    if given.get("target_modules") is not None:
+        modules = sequence(given["target_modules"])
+        if not modules:
+            raise bad(f"{key}.target_modules", given["target_modules"], "must be a list of names")
+        checked["target_modules"] = [name(f"{key}.target_modules", one) for one in modules]
+    return checked
 
 
 def num_envs(key: str, value: object) -> int:
@@ -139,13 +207,44 @@ def one_of(choices: Sequence[str]) -> Callable[[str, object], str]:
 
 
 def net_arch(key: str, value: object) -> tuple[int, ...]:
-    """The widths of a network's layers."""
+    """The widths of a network's layers: at most 8, each at most 4096 wide."""
     widths = sequence(value)
     if not widths:
         raise bad(key, value, "must be a non-empty list of layer widths")
-    return tuple(positive_int(f"{key}[{i}]", width) for i, width in enumerate(widths))
+    if len(widths) > MOST_LAYERS:
+        raise ConfigurationError(
+            f"{key} must have at most {MOST_LAYERS} layers, got {len(widths)}",
+            code="invalid_training_config",
+        )
+    rule = whole(1, WIDEST_LAYER)
+    return tuple(rule(f"{key}[{i}]", width) for i, width in enumerate(widths))
 
 
 def sequence(value: object) -> Sequence[object]:
     """A list's or tuple's items; nothing for anything else."""
     return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+
+
+def weights(key: str, value: object) -> Mapping[str, object] | tuple[object, ...]:
+    """Numbers above 0, by name or in a row; whose they are, the request says."""
+    if isinstance(value, Mapping):
+        given = cast("Mapping[str, object]", value)
+        return {one: above_zero(f"{key}[{one!r}]", weight) for one, weight in given.items()}
+    if not isinstance(value, list | tuple):
+        raise bad(key, value, "must be an object or a list of numbers")
+    return tuple(above_zero(key, weight) for weight in sequence(cast("object", value)))
+
+
+_HUMAN = "human_evaluation"
+
+
+def human_evaluation(key: str, value: object) -> Mapping[str, object]:
+    """`{"type": "human_evaluation"}`, the one kind of verifier that a config itself may name."""
+    given = mapping(key, value)
+    kind = given.get("type")
+    if not isinstance(kind, str) or kind.strip().lower().replace("-", "_") != _HUMAN:
+        raise bad(f"{key}.type", kind, f"must be {_HUMAN!r}; other verifiers are in verifier_ids")
+    for part in given:
+        if part != "type":
+            raise unknown(part, key, ("type",))
+    return {"type": _HUMAN}

@@ -50,6 +50,8 @@ def to_environment(space: gymnasium.Space[Any], action: Value) -> Value:
         return space.dtype.type(action + space.start)
     if isinstance(space, spaces.MultiDiscrete):
         return (action + space.start).astype(space.dtype)
+    if isinstance(space, spaces.Text | spaces.Dict):
+        return action
     return np.asarray(action, dtype=space.dtype).reshape(space.shape or ())
 
 

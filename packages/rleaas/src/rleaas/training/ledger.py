@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from rleaas.training.trainer import Progress
 
@@ -37,9 +38,18 @@ class EpisodeLedger:
         self._successes: deque[bool | None] = deque(maxlen=average_over)
         self._episode = 0
         self._last: tuple[float, int] | None = None
+        self._earlier_seconds = 0.0
+        self._tier: int | None = None
+        self._scores: Mapping[str, float] | None = None
+        self._composite: float | None = None
         self.best_reward: float | None = None
         self.timestep = 0
         self.rollouts = 0
+
+    @property
+    def episode(self) -> int:
+        """How many episodes have finished."""
+        return self._episode
 
     @property
     def spent(self) -> bool:
@@ -78,12 +88,23 @@ class EpisodeLedger:
         judged = [success for success in self._successes if success is not None]
         return sum(judged) / len(judged) if judged else None
 
+    @property
+    def seconds(self) -> float:
+        """How long the job has trained, over all its attempts."""
+        return self._earlier_seconds + self._clock() - self._started
+
     def add(self, reward: float, length: int, info: Mapping[str, object]) -> Progress:
         """Enter a finished episode."""
         self._episode += 1
         self._last = (reward, length)
         self._returns.append(reward)
         self._successes.append(self._judge(reward, info))
+        # The wrappers around a session write these into the info of an episode's last step.
+        tier, scores = info.get("tier"), info.get("verifier_scores")
+        composite = info.get("composite_verifier_score")
+        self._tier = tier if isinstance(tier, int) else None
+        self._scores = cast("Mapping[str, float]", scores) if isinstance(scores, dict) else None
+        self._composite = composite if isinstance(composite, float) else None
         if self.best_reward is None or reward > self.best_reward:
             self.best_reward = reward
         return self.progress()
@@ -98,8 +119,43 @@ class EpisodeLedger:
             episode_length=length,
             avg_reward=self.avg_reward,
             success_rate=self.success_rate,
-            wall_seconds=self._clock() - self._started,
+            wall_seconds=self.seconds,
+            tier=self._tier,
+            verifier_scores=self._scores,
+            composite_verifier_score=self._composite,
         )
+
+    def state(self) -> dict[str, object]:
+        """All counts and the window, as an object of JSON, for a restart of the job."""
+        return {
+            "episode": self._episode,
+            "timestep": self.timestep,
+            "rollouts": self.rollouts,
+            "best_reward": self.best_reward,
+            "last": None if self._last is None else list(self._last),
+            "returns": list(self._returns),
+            "successes": list(self._successes),
+            "seconds": self.seconds,
+            "tier": self._tier,
+        }
+
+    def restore(self, state: Mapping[str, object]) -> None:
+        """Go on from such an object; a malformed one raises KeyError, TypeError or ValueError."""
+        self._episode = int(cast("int", state["episode"]))
+        self.timestep = int(cast("int", state["timestep"]))
+        self.rollouts = int(cast("int", state["rollouts"]))
+        best, last = state["best_reward"], state["last"]
+        self.best_reward = None if best is None else float(cast("float", best))
+        if last is not None:
+            reward, length = cast("Sequence[float]", last)
+            self._last = float(reward), int(length)
+        self._returns.extend(float(one) for one in cast("Sequence[float]", state["returns"]))
+        self._successes.extend(
+            None if one is None else bool(one)
+            for one in cast("Sequence[bool | None]", state["successes"])
+        )
+        self._earlier_seconds = float(cast("float", state["seconds"]))
+        self._tier = cast("int | None", state["tier"])
 
     def _judge(self, reward: float, info: Mapping[str, object]) -> bool | None:
         for key in SUCCESS_KEYS:

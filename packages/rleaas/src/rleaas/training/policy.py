@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rlcore import ConfigurationError, MissingDependencyError
 
-from rleaas.training.config import validate_algorithm
+from rleaas.training.algorithms import validate_algorithm
 from rleaas.training.file_digest import file_digest
 
 if TYPE_CHECKING:
@@ -27,24 +27,23 @@ def load_policy(path: Path, algorithm: str | None = None) -> rlmesh.numpy.Model[
 
     Raises:
         ConfigurationError: the file is not a checkpoint of this product, or of another algorithm.
-        MissingDependencyError: torch or stable-baselines3 is not installed.
+        MissingDependencyError: what the policy's family needs is not installed.
     """
     try:
         import rlmesh.numpy
 
-        from rleaas.training.checkpoint_file import read_manifest
-        from rleaas.training.checkpoint_policy import CheckpointPolicy
+        from rleaas.training.loaded_policy import open_policy
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             f"loading checkpoint {path.name!r} needs {error.name!r}, which is not installed",
             hint="Install the extra: pip install 'rleaas[train]'",
         ) from error
-    manifest = read_manifest(path)
+    policy = open_policy(path)
+    manifest = policy.manifest
     if algorithm is not None and manifest.algorithm != validate_algorithm(algorithm):
         raise ConfigurationError(
             f"checkpoint {path.name!r} was trained by {manifest.algorithm!r}, not {algorithm!r}"
         )
-    policy = CheckpointPolicy(manifest, path)
     return rlmesh.numpy.Model(
         policy.predict,
         name=f"{manifest.algorithm} {manifest.job_id} episode {manifest.episode}",

@@ -17,7 +17,7 @@ from rlcore import ConfigurationError
 
 
 def space_to_json(space: gymnasium.Space[Any]) -> dict[str, object]:
-    """Describe a Box, Discrete, MultiDiscrete, MultiBinary, or a Dict of them.
+    """Describe a Box, Discrete, MultiDiscrete, MultiBinary, Text, or a Dict of them.
 
     Raises:
         ConfigurationError: another kind of space.
@@ -47,6 +47,13 @@ def space_to_json(space: gymnasium.Space[Any]) -> dict[str, object]:
         case spaces.Dict():
             parts = {key: space_to_json(part) for key, part in space.spaces.items()}
             return {"kind": "dict", "spaces": parts}
+        case spaces.Text():
+            return {
+                "kind": "text",
+                "min_length": space.min_length,
+                "max_length": space.max_length,
+                "charset": "".join(sorted(space.character_set)),
+            }
         case _:
             raise ConfigurationError(f"space {space} cannot be written into a checkpoint")
 
@@ -73,6 +80,9 @@ def space_from_json(described: Mapping[str, object]) -> gymnasium.Space[Any]:
         case "dict":
             parts = cast("Mapping[str, Mapping[str, object]]", data["spaces"])
             return spaces.Dict({key: space_from_json(part) for key, part in parts.items()})
+        case "text":
+            lengths = int(data["min_length"]), int(data["max_length"])
+            return spaces.Text(lengths[1], min_length=lengths[0], charset=str(data["charset"]))
         case kind:
             raise ValueError(f"unknown kind of space {kind!r}")
 

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from rlcore import EnvironmentIdentity, MissingDependencyError
 
-from rleaas.training.config import TrainingConfig, validate_algorithm
+from rleaas.training.algorithms import ALGORITHMS, validate_algorithm
+from rleaas.training.config import TrainingConfig
 
 if TYPE_CHECKING:
     import gymnasium
 
-# Observations and actions are whatever the environment's spaces say.
-Env = "gymnasium.Env[Any, Any]"
-EnvFactory = Callable[[], "gymnasium.Env[Any, Any]"]
+
+class SessionFactory(Protocol):
+    """Opens sessions of the environment; picklable, so that other processes may open some too.
+
+    What it opens already applies the reward function, verifiers, curriculum, pacing and retries.
+    """
+
+    # Observations and actions are whatever the environment's spaces say.
+    def __call__(self, session: int) -> gymnasium.Env[Any, Any]:
+        """Open one more session; `session` is its number in this job, from 0."""
+        ...
 
 
 class StopReason(enum.StrEnum):
@@ -41,6 +51,9 @@ class Progress:
         avg_reward: the running mean return (`average_over` episodes, or all while there are fewer).
         success_rate: the share of successes among them; None where nothing tells success.
         wall_seconds: time since training began.
+        tier: the curriculum's tier that the last episode was of.
+        verifier_scores: what each verifier gave the last episode, by its id.
+        composite_verifier_score: their weighted mean.
     """
 
     episode: int
@@ -50,6 +63,9 @@ class Progress:
     avg_reward: float | None
     success_rate: float | None
     wall_seconds: float
+    tier: int | None = None
+    verifier_scores: Mapping[str, float] | None = None
+    composite_verifier_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,10 +77,13 @@ class TrainingResults:
     best_reward: float | None
     target_reward: float | None
     seed: int
+    updates: int
+    """How often the policy was updated, over all attempts."""
 
     def to_dict(self) -> dict[str, object]:
         """The job's `results` object."""
         return {
+            "updates": self.updates,
             "stopped_by": str(self.stopped_by),
             "current_episode": self.progress.episode,
             "total_steps": self.progress.timestep,
@@ -78,24 +97,44 @@ class TrainingResults:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """Where a training goes on from; the digests of the files were already verified.
+
+    Attributes:
+        policy: the checkpoint's policy file.
+        state: the trainer's state beside it, where one was stored.
+        same_job: True is a restart of this job: counters, the ledger's window, random generators,
+            optimiser, replay buffer and sessions go on exactly. False is a start from another
+            job's checkpoint: its weights, with optimiser and replay buffer where they fit, and
+            counters from zero.
+    """
+
+    policy: Path
+    state: Path | None = None
+    same_job: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingTask:
     """One training to do.
 
     Attributes:
         job_id: whose it is; checkpoints carry it.
         config: the checked request.
+        seed: the run's seed, given or drawn.
         environment: what is trained on, written into every checkpoint.
         make_env: opens one more session of the environment.
         directory: where checkpoint files are written.
-        resume_from: a checkpoint file whose digest was already verified.
+        resume: what to go on from.
     """
 
     job_id: str
     config: TrainingConfig
+    seed: int
     environment: EnvironmentIdentity
-    make_env: EnvFactory
+    make_env: SessionFactory
     directory: Path
-    resume_from: Path | None = None
+    resume: Resume | None = None
 
 
 class TrainingSink(Protocol):
@@ -105,16 +144,22 @@ class TrainingSink(Protocol):
         """An episode ended."""
         ...
 
-    def rollout_finished(self, progress: Progress, diagnostics: Mapping[str, float]) -> None:
-        """The policy was updated; `diagnostics` are the algorithm's own numbers."""
+    def update_finished(self, progress: Progress, diagnostics: Mapping[str, float]) -> None:
+        """The policy was updated; `diagnostics` are its loss parts, entropy, steps per second."""
         ...
 
     def log(self, line: str) -> None:
         """One line for people."""
         ...
 
-    def checkpoint_saved(self, path: Path, label: str, progress: Progress) -> None:
-        """A complete checkpoint file lies at `path`."""
+    def alert(self, kind: str, data: Mapping[str, object]) -> None:
+        """Something happened that people want to hear of at once."""
+        ...
+
+    def checkpoint_saved(
+        self, path: Path, label: str, progress: Progress, state: Path | None = None
+    ) -> None:
+        """A complete checkpoint file lies at `path`, and what an exact resume needs at `state`."""
         ...
 
     def stop_requested(self) -> bool:
@@ -140,14 +185,15 @@ def trainer_for(algorithm: str) -> Trainer:
 
     Raises:
         ConfigurationError: the algorithm is not in this build.
-        MissingDependencyError: the `rleaas[train]` extra is not installed.
+        MissingDependencyError: its extra is not installed.
     """
-    name = validate_algorithm(algorithm)
+    one = ALGORITHMS[validate_algorithm(algorithm)]
+    module, _, name = one.trainer.partition(":")
     try:
-        from rleaas.training.ppo import PPOTrainer
+        made = getattr(import_module(module), name)()
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
-            f"{name} needs {error.name!r}, which is not installed",
-            hint="Install the extra: pip install 'rleaas[train]'",
+            f"{one.name} needs {error.name!r}, which is not installed",
+            hint=f"Install the extra: pip install 'rleaas[{one.extra}]'",
         ) from error
-    return PPOTrainer()
+    return cast("Trainer", made)

@@ -7,15 +7,25 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
-from rlcore import Bearer, Error, Secret
-from rlcore.environ import variable
+from rlcore import Bearer, Error, EvaluationFailed, Secret, TrainingJobFailed
+from rlcore.environ import change, variable
 
-from rleaas.training.reporter import Reporter
+from rleaas.training.backlog import Backlog
+from rleaas.training.log_bound import bound_own_output
+from rleaas.training.reporter import Pace, Reporter
 from rleaas.training.stop_switch import StopSwitch
 
 TOKEN_VARIABLE = "RLEAAS_WORKER_TOKEN"
+# For how many seconds to go on without a server; unset: the worker ends with its server.
+PATIENCE_VARIABLE = "RLEAAS_WORKER_PATIENCE"
+# The worker's own directory, in which its server says where it is.
+DIRECTORY_VARIABLE = "RLEAAS_WORKER_DIRECTORY"
+SERVER_FILE = "server"
+# What the resolver of `rleaas://` addresses asks.
+URL_VARIABLE = "RLEAAS_BASE_URL"
 REQUEST_SECONDS = 30.0
 
 
@@ -37,9 +47,14 @@ def run_worker(kind: str, work: Work, arguments: Sequence[str] | None = None) ->
     if token is None:
         sys.stderr.write(f"error: {TOKEN_VARIABLE} is not set; the server starts workers with it\n")
         return 2
+    bound_own_output()
     switch = StopSwitch()
     switch.install()
-    switch.follow_parent()
+    patience = variable(PATIENCE_VARIABLE)
+    if patience is None:
+        switch.follow_parent()
+    place = variable(DIRECTORY_VARIABLE)
+    directory = None if place is None else Path(place)
     # A proxy that the environment names is for the internet, not for the server beside us.
     with httpx.Client(
         base_url=asked.server,
@@ -48,7 +63,14 @@ def run_worker(kind: str, work: Work, arguments: Sequence[str] | None = None) ->
         trust_env=False,
     ) as client:
         reporter = Reporter(
-            client, kind, asked.id, on_stop=lambda: switch.request("the server's order")
+            client,
+            kind,
+            asked.id,
+            on_stop=lambda: switch.request("the server's order"),
+            on_moved=lambda url: change(URL_VARIABLE, url),
+            pace=Pace() if patience is None else Pace(patience=float(patience)),
+            backlog=Backlog(directory),
+            whereabouts=None if directory is None else directory / SERVER_FILE,
         )
         return attempt(work, reporter, switch)
 
@@ -60,8 +82,8 @@ def attempt(work: Work, reporter: Reporter, switch: StopSwitch) -> int:
         ending = work(reporter, switch)
         report = "completed" if not ending.stopped else _kind_of_stop(reporter)
         data = {**ending.data}
-        if report == "failed":
-            data.update(_stopped_early(switch))
+        if report == "interrupted":
+            data = _stopped_early(switch)
     except KeyboardInterrupt:
         report = _kind_of_stop(reporter)
         data = {} if report == "cancelled" else _stopped_early(switch)
@@ -72,6 +94,8 @@ def attempt(work: Work, reporter: Reporter, switch: StopSwitch) -> int:
         traceback.print_exc()
         report, data = "failed", describe(error)
     switch.disarm()
+    if reporter.refused is not None and report != "cancelled":
+        report, data = "failed", describe(reporter.refused)
     try:
         reporter.report(report, data)
         reporter.close()
@@ -86,7 +110,11 @@ def attempt(work: Work, reporter: Reporter, switch: StopSwitch) -> int:
 
 def describe(error: Exception) -> dict[str, object]:
     """A failure as the data of a `failed` report."""
-    if isinstance(error, Error):
+    if isinstance(error, TrainingJobFailed | EvaluationFailed):
+        # The record is the job's own: it needs no telling whose failure it is.
+        text = error.detail if error.hint is None else f"{error.detail.rstrip('.')}. {error.hint}"
+        reason = error.code
+    elif isinstance(error, Error):
         text, reason = str(error), error.code
     else:
         text, reason = f"{type(error).__name__}: {error}", "worker_defect"
@@ -107,15 +135,12 @@ def _kind_of_stop(reporter: Reporter) -> str:
             reporter.flush()
         except Error as error:
             sys.stderr.write(f"error: the server does not answer any more: {error}\n")
-    return "cancelled" if reporter.cancel_requested.is_set() else "failed"
+    return "cancelled" if reporter.cancel_requested.is_set() else "interrupted"
 
 
 def _stopped_early(switch: StopSwitch) -> dict[str, object]:
     reason = switch.reason or "an interrupt"
-    return {
-        "error": f"the worker was stopped by {reason} before the job was done",
-        "failure_reason": "worker_stopped",
-    }
+    return {"reason": reason}
 
 
 def _parse(kind: str, arguments: Sequence[str] | None) -> argparse.Namespace:
