@@ -5,22 +5,10 @@ import pytest
 import rlmesh
 from rlcore import ConfigurationError
 from rleaas.evaluation.engine import evaluate
-from rleaas.evaluation.report import episode_record, results_of
-from rleaas.models import EvaluationReport
+from rleaas.evaluation.plans import episode_plans
+from rleaas.training.scenarios import Scenario
 from rlmesh.runs.outcomes import Outcome
 from rlmesh.runs.results import EpisodeResult
-from rlmesh.runs.statistics import bootstrap_mean_interval, wilson_interval
-
-
-class Fragile(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """CartPole that cannot be reset with an odd seed."""
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        if seed is not None and seed % 2:
-            raise RuntimeError("the pole broke")
-        return super().reset(seed=seed, options=options)
 
 
 def cartpole() -> gymnasium.Env[Any, Any]:
@@ -34,7 +22,7 @@ def always_left(_observation: object) -> int:
 def test_every_seed_is_played_and_told_at_once() -> None:
     told: list[EpisodeResult] = []
     model = rlmesh.Model(always_left)
-    result, stopped = evaluate(model, cartpole(), [3, 1, 2], on_episode=told.append)
+    result, stopped = evaluate(model, cartpole, episode_plans([3, 1, 2]), on_episode=told.append)
 
     assert not stopped
     assert list(result.episodes) == told
@@ -43,27 +31,18 @@ def test_every_seed_is_played_and_told_at_once() -> None:
 
 def test_the_threshold_decides_about_success() -> None:
     model = rlmesh.Model(always_left)
-    high, _ = evaluate(model, cartpole(), [0, 1], success_threshold=400)
-    low, _ = evaluate(model, cartpole(), [0, 1], success_threshold=5)
+    high, _ = evaluate(model, cartpole, episode_plans([0, 1]), success_threshold=400)
+    low, _ = evaluate(model, cartpole, episode_plans([0, 1]), success_threshold=5)
 
     assert (high.success_rate, low.success_rate) == (0.0, 1.0)
-
-
-def test_a_failed_episode_counts_into_coverage_and_into_no_average() -> None:
-    result, _ = evaluate(rlmesh.Model(always_left), Fragile(cartpole()), [0, 1, 2])
-    numbers = results_of(result)
-
-    assert (numbers["asked"], numbers["scored"], numbers["failed"]) == (3, 2, 1)
-    assert result.episodes[1].outcome is Outcome.ENV_ERROR
-    assert numbers["mean_return"] == (result.rewards[0] + result.rewards[1]) / 2
 
 
 def test_a_stop_ends_the_run_between_two_steps_with_what_was_finished() -> None:
     told: list[EpisodeResult] = []
     result, stopped = evaluate(
         rlmesh.Model(always_left),
-        cartpole(),
-        [0, 1, 2],
+        cartpole,
+        episode_plans([0, 1, 2]),
         on_episode=told.append,
         stop_requested=lambda: len(told) == 1,
     )
@@ -74,35 +53,77 @@ def test_a_stop_ends_the_run_between_two_steps_with_what_was_finished() -> None:
 
 
 def test_a_cap_cuts_episodes_off() -> None:
-    result, _ = evaluate(rlmesh.Model(always_left), cartpole(), [0], max_episode_steps=3)
+    result, _ = evaluate(
+        rlmesh.Model(always_left), cartpole, episode_plans([0]), max_episode_steps=3
+    )
 
     assert result.episodes[0].outcome is Outcome.TRUNCATED
     assert result.total_steps == 3
 
 
-def test_the_report_has_both_intervals_and_fits_the_clients_shape() -> None:
-    seeds = range(12)
-    result, _ = evaluate(rlmesh.Model(always_left), cartpole(), seeds, success_threshold=10)
-    episodes = [episode_record(episode).to_dict() for episode in result.episodes]
-    report = EvaluationReport.model_validate(
-        {"id": "eval_1", "status": "completed", "episodes": episodes, **results_of(result)}
-    )
-
-    successes = sum(reward >= 10 for reward in result.rewards)
-    assert report.success_interval == tuple(wilson_interval(successes, 12))
-    assert report.return_interval == tuple(bootstrap_mean_interval(result.rewards))
-    assert [episode.seed for episode in report.episodes] == list(seeds)
-    assert report.package_versions["rlmesh"]
-
-
-def test_without_a_score_there_is_no_number() -> None:
-    result, _ = evaluate(rlmesh.Model(always_left), Fragile(cartpole()), [1])
-    numbers = results_of(result)
-
-    for name in ("mean_return", "std_return", "return_interval", "success_rate"):
-        assert numbers[name] is None
-
-
 def test_what_is_no_model_is_refused() -> None:
     with pytest.raises(ConfigurationError):
-        evaluate(object(), cartpole(), [0])
+        evaluate(object(), cartpole, episode_plans([0]))
+
+
+class Tasks(gymnasium.Env[Any, Any]):
+    """Ends when it was told so; it keeps what each reset was told."""
+
+    observation_space = gymnasium.spaces.Discrete(10)
+    action_space = gymnasium.spaces.Discrete(2)
+    metadata: dict[str, Any] = {"takes_tiers": True}  # noqa: RUF012  # as gymnasium declares it
+
+    def __init__(self, told: list[tuple[int | None, dict[str, Any] | None]]) -> None:
+        self.told = told
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        self.told.append((seed, options))
+        return 0, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        return 0, 1.0, False, False, {}
+
+
+SCENARIOS = (
+    Scenario(id="a", tier=1, task_prompt="wire it", max_steps=3),
+    Scenario(id="b", tier=2, max_steps=5),
+)
+
+
+def test_each_episode_is_told_its_scenario_and_ends_at_its_budget() -> None:
+    told: list[tuple[int | None, dict[str, Any] | None]] = []
+    plans = episode_plans([7, 8], scenarios=SCENARIOS, repetitions=2)
+
+    result, _ = evaluate(rlmesh.Model(always_left), lambda: Tasks(told), plans)
+
+    assert [seed for seed, _ in told] == [7, 7, 8, 8] * 2
+    assert [(o or {})["scenario"]["id"] for _, o in told] == ["a", "b"] * 4
+    assert [(o or {})["tier"] for _, o in told] == [1, 2] * 4
+    assert [one.steps for one in result.episodes] == [3, 5] * 4
+    assert all(one.outcome is Outcome.TRUNCATED for one in result.episodes)
+
+
+def test_several_workers_play_each_plan_once() -> None:
+    told: list[tuple[int | None, dict[str, Any] | None]] = []
+    plans = episode_plans(range(10), scenarios=SCENARIOS)
+
+    result, _ = evaluate(rlmesh.Model(always_left), lambda: Tasks(told), plans, num_workers=3)
+
+    played = sorted((seed, (options or {})["scenario"]["id"]) for seed, options in told)
+    assert played == sorted((plan.seed, plan.pair[0]) for plan in plans)
+    assert [one.index for one in result.episodes] == list(range(20))
+
+
+def test_a_repetition_has_another_randomness_and_the_same_seed() -> None:
+    first, second = episode_plans([7], repetitions=2)
+
+    assert (first.run_seed, first.seed, second.seed) == (7, 7, 7)
+    assert second.run_seed != 7
+
+
+def test_an_environment_that_takes_no_scenarios_is_refused() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        evaluate(rlmesh.Model(always_left), cartpole, episode_plans([0], scenarios=SCENARIOS))
+    assert caught.value.code == "no_scenarios"

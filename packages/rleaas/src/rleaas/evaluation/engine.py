@@ -1,14 +1,19 @@
-"""Evaluation: a policy plays the asked seeds, every episode with a typed outcome."""
+"""Evaluation: a policy plays what was asked, every episode with a typed outcome."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from rlcore import RunInterrupted
 from rlmesh.runs.hooks import RunHooks, StepEvent
 
+from rleaas.evaluation.planned_env import PlannedEnv
+from rleaas.evaluation.plans import EpisodePlan
+
 if TYPE_CHECKING:
+    import gymnasium
     from rlmesh.runs.results import EpisodeResult, RunResult
 
 
@@ -22,33 +27,60 @@ class _StopWhenAsked(RunHooks):
             raise KeyboardInterrupt
 
 
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    target: Callable[[], object]
+    plans: Sequence[EpisodePlan]
+
+    def __call__(self) -> object:
+        # Any: observations and actions are whatever the environment's spaces say.
+        return PlannedEnv(cast("gymnasium.Env[Any, Any]", self.target()), self.plans)
+
+
 def evaluate(
     model: object,
-    env: object,
-    seeds: Sequence[int],
+    target: object,
+    plans: Sequence[EpisodePlan],
     *,
+    num_workers: int = 1,
     max_episode_steps: int | None = None,
     success_threshold: float | None = None,
     on_episode: Callable[[EpisodeResult], object] | None = None,
+    hooks: Sequence[RunHooks] = (),
     stop_requested: Callable[[], bool] = lambda: False,
 ) -> tuple[RunResult, bool]:
-    """Play one episode per seed; returns the result and whether it was stopped before the end.
+    """Play each plan once; returns the result and whether it was stopped before the end.
+
+    Episodes are numbered by their place among the plans.
+
+    Args:
+        model: what `rlmesh.run` takes for one.
+        target: what opens the environment, once for each worker, and again where one was lost; or
+            anything else that `rlmesh.run` plays on, which then is told no scenarios.
+        plans: the episodes.
+        num_workers: how many environments are played on at once.
+        max_episode_steps: where an episode is cut off.
+        success_threshold: the return from which an episode is a success, whatever else is said.
+        on_episode: told of each result as it comes.
+        hooks: told of all that happens.
+        stop_requested: asked at each step.
 
     Raises:
-        RunFailed: the run could not go on and no episode has a score.
+        RunFailed: the run could not go on.
         rlcore.RLMeshException: the environment cannot be reached or is another one.
     """
     import rlmesh
 
+    env = [_Opening(target, plans)] * num_workers if callable(target) else target
     try:
         result = rlmesh.run(
             model,
             env,
-            seeds=seeds,
+            seeds=[plan.run_seed for plan in plans],
             max_episode_steps=max_episode_steps,
             success_threshold=success_threshold,
             on_episode=on_episode,
-            hooks=_StopWhenAsked(stop_requested),
+            hooks=[*hooks, _StopWhenAsked(stop_requested)],
             progress=False,
         )
     except RunInterrupted as interrupted:

@@ -3,66 +3,272 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rlcore import EvaluationFailed
+from rlcore import ConfigurationError, EvaluationFailed
+from rlmesh.runs.outcomes import Outcome
 
+from rleaas.evaluation.assigned import Work, require_contract, work_of
 from rleaas.evaluation.engine import evaluate
-from rleaas.evaluation.report import episode_record, results_of
+from rleaas.evaluation.journal import EpisodeJournal
+from rleaas.evaluation.plans import EpisodePlan
+from rleaas.evaluation.players import agent_named
+from rleaas.evaluation.provenance import provenance_of
+from rleaas.evaluation.report import breakdown_of, costs_of, results_of
+from rleaas.evaluation.rollouts import (
+    EpisodeName,
+    RolloutReader,
+    RolloutRecord,
+    RolloutRecorder,
+    RolloutWriter,
+)
+from rleaas.evaluation.scoring import Scored
+from rleaas.models.evaluation import EpisodeRecord
 from rleaas.training.assignment import EvaluationAssignment, read_assignment
+from rleaas.training.remote_sessions import RESOLVE_SECONDS, RemoteSessions
 from rleaas.training.reporter import Reporter
 from rleaas.training.stop_switch import StopSwitch
-from rleaas.training.worker import RESOLVE_SECONDS
 from rleaas.training.worker_process import Ending, run_worker
 
 if TYPE_CHECKING:
     from rlmesh.runs.results import EpisodeResult
 
+_TOLD = 10
+"""Failures of a verifier that the log tells; all count in the report."""
+
 
 def evaluate_checkpoint(reporter: Reporter, switch: StopSwitch) -> Ending:
-    """Fetch the assignment, play its seeds, and report what was seen.
+    """Fetch the assignment, play or judge its episodes, and report what was seen.
 
     Raises:
         EvaluationFailed: no episode got a score.
         rlcore.Error: the checkpoint or the environment failed.
     """
-    from rleaas.training.policy import load_policy
-
     assignment = read_assignment(EvaluationAssignment, reporter.assignment())
     identity = assignment.environment.identity
-    reporter.report("started", {"pid": os.getpid(), "environment": identity.to_dict()})
+    reporter.report(
+        "started",
+        {"pid": os.getpid(), "environment": identity.to_dict(), "attempt": assignment.attempt},
+    )
     # Before anything is opened: until the server has heard this, a cancel kills this process.
     reporter.flush()
-    with tempfile.TemporaryDirectory(prefix=f"rleaas-{assignment.id}-") as directory:
-        path = Path(directory) / "checkpoint.zip"
+    work = work_of(assignment)
+    with tempfile.TemporaryDirectory(prefix=f"rleaas-{assignment.id}-") as name:
+        evaluation = _Evaluation(assignment, work, reporter, switch, Path(name))
+        if assignment.source_evaluation_id is None:
+            return evaluation.play()
+        return evaluation.judge_again()
+
+
+class _Evaluation:
+    def __init__(
+        self,
+        assignment: EvaluationAssignment,
+        work: Work,
+        reporter: Reporter,
+        switch: StopSwitch,
+        directory: Path,
+    ) -> None:
+        self._assignment = assignment
+        self._work = work
+        self._reporter = reporter
+        self._switch = switch
+        self._directory = directory
+        self._records: dict[int, EpisodeRecord] = {}
+        self._told: dict[str, int] = {}
+        self._began = time.monotonic()
+
+    def play(self) -> Ending:
+        assignment, work = self._assignment, self._work
+        require_contract(assignment)
+        model = self._player()
+        with self._journal() as journal:
+            for record in journal:
+                if record.index in journal:
+                    self._take(work.scoring.of(record), again=True)
+            if self._records:
+                self._log(f"{len(self._records)} episodes were played by an earlier attempt")
+            left = [plan for plan in work.plans if plan.index not in journal]
+
+            def ended(rollout: RolloutRecord, _: EpisodeResult) -> None:
+                scored = work.scoring.of(self._named(rollout, left[rollout.index]))
+                journal.add(scored.rollout)
+                self._take(scored)
+
+            recorder = RolloutRecorder(
+                ended, name=lambda place: self._name(left[place]), action_names=work.action_names
+            )
+            stopped = False
+            if left:
+                _, stopped = evaluate(
+                    model,
+                    self._target(),
+                    left,
+                    num_workers=assignment.num_workers,
+                    max_episode_steps=assignment.max_episode_steps,
+                    success_threshold=assignment.success_threshold,
+                    hooks=[recorder],
+                    stop_requested=lambda: self._switch.requested,
+                )
+            return self._end(journal, stopped=stopped)
+
+    def judge_again(self) -> Ending:
+        stopped = False
+        path = self._directory / "judged.jsonl"
+        with EpisodeJournal(path) as journal:
+            for record in self._sources():
+                if self._switch.requested:
+                    stopped = True
+                    break
+                scored = self._work.scoring.of(replace(record, verdicts=()))
+                journal.add(scored.rollout)
+                self._take(scored)
+            return self._end(journal, stopped=stopped)
+
+    def _end(self, journal: EpisodeJournal, *, stopped: bool) -> Ending:
+        assignment, work = self._assignment, self._work
+        records = [self._records[index] for index in sorted(self._records)]
+        if not stopped and not any(_has_number(one) for one in records):
+            first = next(iter(records), None)
+            raise EvaluationFailed(
+                assignment.id,
+                f"none of {len(work.plans)} episodes got a score; the first: "
+                f"{first.error if first else 'nothing was played'}",
+            )
+        self._upload(journal)
+        provenance = provenance_of(assignment, work)
+        results: dict[str, object] = {
+            **results_of(
+                records,
+                asked=len(work.plans),
+                kind=work.scoring.kind,
+                scenarios=work.scenarios,
+            ),
+            "stopped": "cancelled" if stopped else None,
+            "verifier_breakdown": breakdown_of(records, work.known),
+            "provenance": provenance,
+            "package_versions": provenance["package_versions"],
+            "checkpoint_sha256": provenance["checkpoint_sha256"],
+            "warnings": self._warnings(records),
+            "costs": {**costs_of(records), "wall_seconds": time.monotonic() - self._began},
+        }
+        return Ending({"results": results}, stopped=stopped)
+
+    def _upload(self, journal: Iterable[RolloutRecord]) -> None:
+        path = self._directory / "rollouts.parquet"
+        with RolloutWriter(path) as writer:
+            for record in journal:
+                writer.add(record)
+        if writer.rollouts:
+            self._reporter.upload_rollouts("rollouts", path)
+
+    def _take(self, scored: Scored, *, again: bool = False) -> None:
+        record = scored.record
+        self._records[record.index] = record
+        self._reporter.report("episode", {**record.to_dict(), **({"again": True} if again else {})})
+        for verdict in scored.to_log:
+            times = self._told[verdict.verifier] = self._told.get(verdict.verifier, 0) + 1
+            if times <= _TOLD and not again:
+                why = verdict.explanation[:500]
+                self._log(f"verifier {verdict.verifier} failed episode {record.index}: {why}")
+
+    def _log(self, line: str) -> None:
+        self._reporter.report("log", {"line": line})
+
+    def _player(self) -> object:
+        assignment = self._assignment
         checkpoint = assignment.checkpoint
-        reporter.download(checkpoint.id, checkpoint.sha256, path)
-        model = load_policy(path, checkpoint.algorithm)
-    endpoint = assignment.environment.endpoint(timeout=RESOLVE_SECONDS)
+        if checkpoint is None:
+            return agent_named(assignment.agent, assignment.contract or {})
+        from rleaas.training.policy import load_policy
 
-    def episode_finished(episode: EpisodeResult) -> None:
-        reporter.report("episode", episode_record(episode).to_dict())
+        path = self._directory / "checkpoint.zip"
+        self._reporter.download(checkpoint.id, checkpoint.sha256, path)
+        return load_policy(path, checkpoint.algorithm)
 
-    result, stopped = evaluate(
-        model,
-        endpoint,
-        assignment.seeds,
-        max_episode_steps=assignment.max_episode_steps,
-        success_threshold=assignment.success_threshold,
-        on_episode=episode_finished,
-        stop_requested=lambda: switch.requested,
-    )
-    if not stopped and not result.scored_episodes:
-        first = next(iter(result.failed_episodes), None)
-        raise EvaluationFailed(
-            assignment.id,
-            f"none of {result.coverage.asked} episodes got a score; the first: "
-            f"{first.error if first else 'nothing was played'}",
+    def _target(self) -> object:
+        assignment = self._assignment
+        lanes = (assignment.contract or {}).get("num_envs")
+        if isinstance(lanes, int) and lanes > 1:
+            # Lanes are stepped at once, and told nothing apart from their seeds.
+            if self._work.scenarios or assignment.repetitions > 1 or assignment.num_workers > 1:
+                raise ConfigurationError(
+                    f"the environment has {lanes} lanes, and plays neither scenarios nor "
+                    "repetitions, nor in several workers",
+                    hint="Register one with a single lane, or ask for one episode a seed",
+                )
+            return assignment.environment.endpoint(timeout=RESOLVE_SECONDS)
+        return _Session(RemoteSessions(environment=assignment.environment))
+
+    def _name(self, plan: EpisodePlan) -> EpisodeName:
+        return EpisodeName(
+            id=f"{self._assignment.id}-{plan.index}",
+            scenario_id=None if plan.scenario is None else plan.scenario.id,
+            scenario_version=None if plan.scenario is None else plan.scenario.version,
+            repetition=plan.repetition,
         )
-    return Ending({"results": results_of(result)}, stopped=stopped)
+
+    def _named(self, rollout: RolloutRecord, plan: EpisodePlan) -> RolloutRecord:
+        return replace(rollout, index=plan.index, seed=plan.seed)
+
+    @contextmanager
+    def _journal(self) -> Generator[EpisodeJournal]:
+        place = Path(self._assignment.journal_directory or self._directory) / self._assignment.id
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self._log(f"another attempt begins anew, as {place} cannot be written: {error}")
+            place = self._directory
+        try:
+            with EpisodeJournal(place / "episodes.jsonl") as journal:
+                yield journal
+        except Exception:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+        if not self._switch.requested or self._reporter.cancel_requested.is_set():
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _sources(self) -> Generator[RolloutRecord]:
+        plans = {plan.index: plan for plan in self._work.plans}
+        for number, sha256 in enumerate(self._assignment.source_rollouts):
+            path = self._directory / f"source-{number}.parquet"
+            self._reporter.download_rollouts(sha256, path)
+            with RolloutReader(path) as reader:
+                for record in reader:
+                    if record.index in plans:
+                        yield replace(record, id=self._name(plans[record.index]).id)
+
+    def _warnings(self, records: Sequence[EpisodeRecord]) -> list[str]:
+        told: list[str] = []
+        without = sum(Outcome(one.outcome).scored and one.score is None for one in records)
+        if without:
+            told.append(f"{without} episodes have no score: nothing says whether they succeeded")
+        unjudged = sum(one.outcome == Outcome.GRADER_ERROR.value for one in records)
+        if unjudged:
+            told.append(f"{unjudged} episodes have no score: a verifier could not judge them")
+        return told
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """Opens one more session of the environment."""
+
+    sessions: RemoteSessions
+
+    def __call__(self) -> object:
+        return self.sessions(0)
+
+
+def _has_number(record: EpisodeRecord) -> bool:
+    return Outcome(record.outcome).scored
 
 
 def main() -> int:
