@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
 import httpx
 import pytest
 from rlcore import Error, Secret
+from rleaas.server.artifacts.store import member_of
 from rleaas.server.envhost.process import DidNotStart
-from rleaas.server.jobs.scheduler import Patience
+from rleaas.server.jobs.patience import Patience
 from rleaas.server.local import LocalServer
 from rleaas.server.settings import DATABASE_FILE, ServerSettings
 from rleaas.server.state import ServerState
 from rleaas.server.store import audit
+
+from .archives import policy_file
 
 CONTRACT: dict[str, object] = {
     "id": "CartPole-v1",
@@ -26,7 +31,15 @@ CONTRACT: dict[str, object] = {
     "observation_space": {"kind": "box", "high": ["inf", 1.5]},
 }
 
-IMPATIENT = Patience(tick=0.02, to_cancel=0.3, to_terminate=0.3, to_exit=0.3, to_report=30.0)
+IMPATIENT = Patience(
+    tick=0.02,
+    to_cancel=0.3,
+    to_terminate=0.3,
+    to_exit=0.3,
+    to_report=30.0,
+    to_stop=3.0,
+    to_restart=0.02,
+)
 
 
 class FakeServed:
@@ -115,6 +128,17 @@ class Running:
         row = self.server.state.scheduler.wait_finished(kind, job_id, 20)
         return row.status if row.error is None else f"{row.status}: {row.error}"
 
+    def file_of(self, checkpoint: str, what: str = "sha256") -> Path:
+        sha256 = str(self.ok(self.http.get(f"/api/checkpoints/{checkpoint}"))[what])
+        return self.server.state.settings.data_dir / member_of(sha256)
+
+    def collect(self) -> None:
+        """Collect what nothing refers to; servers that share their data wait an hour for it."""
+        for path in (self.server.state.settings.data_dir / "artifacts").rglob("*"):
+            if path.is_file():
+                os.utime(path, (0, 0))
+        self.server.state.artifact_round.step()
+
     def audited(self, subject: str) -> list[str]:
         with self.server.state.database.read(1) as session:
             filters = audit.Filters(subject=subject)
@@ -133,7 +157,7 @@ CopyDatabase = Callable[[Path], None]
 
 # A worker in one file: it talks to the server like the real ones, with the standard library only.
 WORKER = """
-import json, os, sys, urllib.request, hashlib, time
+import base64, json, os, sys, urllib.request, hashlib, time
 kind, job, url = sys.argv[1:4]
 plan = json.loads(sys.argv[4])
 token = os.environ["RLEAAS_WORKER_TOKEN"]
@@ -162,8 +186,11 @@ for kind_, data in plan:
     if kind_ == "crash":
         print("Traceback: it broke", file=sys.stderr, flush=True)
         sys.exit(3)
-    if kind_ == "checkpoint":
-        content = data["content"].encode()
+    if kind_ == "crash_at_first":
+        if assignment["attempt"] == 1:
+            sys.exit(3)
+    elif kind_ == "checkpoint":
+        content = base64.b64decode(data["content"])
         call("PUT", base + f"/checkpoints/ckpt_{job}_{data['episode']}?episode={data['episode']}"
              f"&avg_reward={data['avg_reward']}&label=x", content,
              {"x-content-sha256": hashlib.sha256(content).hexdigest(),
@@ -184,10 +211,33 @@ for kind_, data in plan:
 
 
 def worker_command(plan: Sequence[tuple[str, Mapping[str, object]]]) -> Callable[..., list[str]]:
+    """Follow a plan; the content of a checkpoint is the name of a policy file."""
+
     def command(kind: str, job_id: str, url: str) -> list[str]:
-        return [sys.executable, "-c", WORKER, kind, job_id, url, json.dumps(plan)]
+        steps = json.dumps([(step, _with_file(step, data)) for step, data in plan])
+        return [sys.executable, "-c", WORKER, kind, job_id, url, steps]
 
     return command
+
+
+def _with_file(step: str, data: Mapping[str, object]) -> Mapping[str, object]:
+    if step != "checkpoint":
+        return data
+    return {**data, "content": base64.b64encode(policy_file(str(data["content"]))).decode()}
+
+
+# An export in one file: the form's name before the bytes of the checkpoint.
+EXPORT = """
+import json, sys
+order = json.load(open(sys.argv[1]))
+with open(order["source"], "rb") as source, open(order["target"], "wb") as target:
+    target.write(order["form"].encode() + b" of " + source.read())
+json.dump({"checks": {"facts": order["facts"]}}, open(sys.argv[2], "w"))
+"""
+
+
+def export_command(order: Path, reply: Path) -> list[str]:
+    return [sys.executable, "-c", EXPORT, str(order), str(reply)]
 
 
 @pytest.fixture
@@ -211,8 +261,10 @@ def start(
         data: Path | None = None,
         patience: Patience = IMPATIENT,
         database_url: str | None = None,
+        artifacts_url: str | None = None,
     ) -> Running:
         def make_state(settings: ServerSettings) -> ServerState:
+            settings = replace(settings, artifacts_url=artifacts_url)
             if real:
                 return ServerState(settings)
             return ServerState(
@@ -221,6 +273,7 @@ def start(
                 inspect=mesh.inspect,
                 command=worker_command(plan),
                 patience=patience,
+                export=export_command,
             )
 
         place = data or tmp_path / "data"

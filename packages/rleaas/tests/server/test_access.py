@@ -3,7 +3,7 @@ import time
 import httpx
 import pytest
 from rlcore import ConfigurationError, mint_token
-from rleaas.server.jobs.scheduler import worker_subject
+from rleaas.server.rules.worker_tokens import worker_subject
 from rleaas.server.settings import require_safe_host
 
 from .conftest import Running, Start

@@ -1,11 +1,9 @@
 import hashlib
-import io
-import json
-import zipfile
 
 import pytest
 
-from .conftest import Running, Start
+from .archives import digest_of, policy_file
+from .conftest import FakeMesh, Running, Start
 
 NO_VERSIONS: list[str] = ["v9", "newest", "v0", "v-1"]
 
@@ -174,8 +172,7 @@ def test_a_check_looks_at_the_model_its_file_and_the_permissions(start: Start) -
     first = platform.ok(platform.http.post(path))
     platform.http.post("/api/tools", json={"tools": [{"id": "t1", "name": "wire"}]})
     second = platform.ok(platform.http.post(path))
-    job = checkpoint.removeprefix("ckpt_").removesuffix("_7")
-    platform.server.state.files.path(job, checkpoint).write_bytes(b"other")
+    platform.file_of(checkpoint).write_bytes(b"other")
     third = platform.ok(platform.http.post(path))
 
     def failed(report: dict[str, object]) -> list[object]:
@@ -210,63 +207,46 @@ def test_an_exported_file_has_the_digest_that_was_told(start: Start) -> None:
     platform, checkpoint = trained(start)
     register(platform)
     for place in ("/api/agents/export", "/api/agents/agent_1/export"):
-        for form in ("huggingface", "pytorch"):
+        for form in ("huggingface", "pytorch", "safetensors", "onnx"):
             told = platform.ok(
                 platform.http.post(place, json={"checkpoint_id": checkpoint, "format": form})
             )
             content = platform.http.get(str(told["download_url"])).content
             assert hashlib.sha256(content).hexdigest() == told["sha256"]
             assert len(content) == told["size_bytes"]
-            assert content == b"weights" or zipfile.is_zipfile(io.BytesIO(content))
+            assert content == f"{form} of ".encode() + policy_file()
     assert platform.audited("agent:agent_1")[-1] == "agent.exported"
-    assert platform.audited(f"checkpoint:{checkpoint}") == ["checkpoint.exported"] * 2
+    assert platform.audited(f"checkpoint:{checkpoint}") == ["checkpoint.exported"] * 4
 
 
-def test_an_exported_repository_has_the_policy_a_card_and_a_configuration(start: Start) -> None:
+def test_facts_and_digest_are_left_out_when_nobody_wants_them(start: Start) -> None:
     platform, checkpoint = trained(start)
-    told = platform.ok(platform.http.post("/api/agents/export", json={"checkpoint_id": checkpoint}))
 
-    content = platform.http.get(str(told["download_url"])).content
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        names = set(archive.namelist())
-        weights = archive.read(f"{checkpoint}.zip")
-        facts = json.loads(archive.read("config.json"))
-        card = archive.read("README.md").decode()
+    def told(**flags: bool) -> dict[str, object]:
+        body = {"checkpoint_id": checkpoint, "format": "onnx", **flags}
+        return platform.ok(platform.http.post("/api/agents/export", json=body))
 
-    assert names == {"README.md", "config.json", f"{checkpoint}.zip"}
-    assert weights == b"weights"
-    assert facts == told["metadata"]
-    assert facts["checkpoint_sha256"] == hashlib.sha256(b"weights").hexdigest()
+    full, bare = told(), told(include_metadata=False, include_audit_hash=False)
+
+    facts = full["metadata"]
+    assert isinstance(facts, dict)
     assert (facts["environment_name"], facts["algorithm"]) == ("CartPole", "PPO")
-    assert card.startswith("---\nlibrary_name: stable-baselines3\n")
+    assert facts["checkpoint_sha256"] == digest_of("weights")
+    assert full["checks"] == {"facts": facts}
+    assert bare["checks"] == {"facts": None}
+    assert bare.keys() & {"metadata", "sha256"} == set()
 
 
-def test_metadata_and_digest_are_left_out_when_nobody_wants_them(start: Start) -> None:
-    platform, checkpoint = trained(start)
-    told = platform.ok(
-        platform.http.post(
-            "/api/agents/export",
-            json={
-                "checkpoint_id": checkpoint,
-                "include_metadata": False,
-                "include_audit_hash": False,
-            },
-        )
-    )
-
-    content = platform.http.get(str(told["download_url"])).content
-    assert zipfile.ZipFile(io.BytesIO(content)).namelist() == [f"{checkpoint}.zip"]
-    assert told.keys() & {"metadata", "sha256"} == set()
-
-
-def test_an_export_that_would_be_another_file_by_now_is_not_given_out(start: Start) -> None:
+def test_an_export_stays_what_it_was_when_its_environment_is_renamed(start: Start) -> None:
     platform, checkpoint = trained(start)
     told = platform.ok(platform.http.post("/api/agents/export", json={"checkpoint_id": checkpoint}))
     platform.ok(platform.http.put("/api/environments/CartPole", json={"name": "Renamed"}))
 
     reply = platform.http.get(str(told["download_url"]))
+    other = platform.http.get(f"/api/checkpoints/{checkpoint}/export", params={"sha256": "0" * 64})
 
-    assert (reply.status_code, reply.json()["code"]) == (409, "export_changed")
+    assert hashlib.sha256(reply.content).hexdigest() == told["sha256"]
+    assert (other.status_code, other.json()["code"]) == (409, "export_changed")
 
 
 def test_what_cannot_be_exported_is_refused_for_its_own_reason(start: Start) -> None:
@@ -278,11 +258,9 @@ def test_what_cannot_be_exported_is_refused_for_its_own_reason(start: Start) -> 
 
     unavailable = (501, "export_format_unavailable")
     assert refused(checkpoint_id="ckpt_none_1") == (404, "checkpoint_not_found")
-    assert refused(checkpoint_id=checkpoint, format="onnx") == unavailable
     assert refused(checkpoint_id=checkpoint, format="openai_compatible") == unavailable
     assert refused(checkpoint_id=checkpoint, format="pickle") == (422, "invalid_request")
-    job = checkpoint.removeprefix("ckpt_").removesuffix("_7")
-    path = platform.server.state.files.path(job, checkpoint)
+    path = platform.file_of(checkpoint)
     path.write_bytes(b"tampered with")
     assert refused(checkpoint_id=checkpoint)[1] == "checkpoint_corrupted"
     path.unlink()
@@ -314,3 +292,27 @@ def test_an_id_that_does_not_fit_into_a_path_is_refused(platform: Running, id: s
     refused = platform.http.post("/api/agents", json={"id": id, "name": "n"})
     assert refused.status_code == 422
     assert platform.ok(platform.http.post("/api/agents", json={"id": "A.b_1:c-", "name": "n"}))
+
+
+def test_a_policy_of_other_spaces_or_without_its_file_is_not_put_to_an_environment(
+    start: Start, mesh: FakeMesh
+) -> None:
+    platform, checkpoint = trained(start)
+    register(platform, model_ref=f"rleaas://checkpoints/{checkpoint}")
+    mesh.contract["action_space"] = {"kind": "discrete", "n": 3}
+    platform.ready("Other")
+
+    def replies(environment: str) -> set[tuple[int, str | None]]:
+        body = {"environment_id": environment}
+        sent = [platform.http.post(f"/api/agents/agent_1/{one}", json=body) for one in PUT_TO]
+        return {(reply.status_code, reply.json().get("code")) for reply in sent}
+
+    assert replies("Other") == {(422, "checkpoint_incompatible")}
+    assert platform.http.post("/api/agents/agent_1/deploy", json={"environment_id": "CartPole"})
+    platform.file_of(checkpoint).unlink()
+    assert replies("CartPole") == {(409, "agent_not_playable")}
+    platform.http.put("/api/agents/agent_1/configure", json={"model_ref": "checkpoint://gone"})
+    assert replies("CartPole") == {(409, "agent_not_playable")}
+
+
+PUT_TO = ("deploy", "dry-run")

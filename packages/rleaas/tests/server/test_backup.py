@@ -14,6 +14,7 @@ from rleaas.server.store.database import Database
 from rleaas.server.store.tables import Base
 from sqlalchemy import select, text
 
+from .archives import digest_of, policy_file
 from .conftest import MakeDatabase, Running, Start
 
 PLAN: list[tuple[str, dict[str, object]]] = [
@@ -118,7 +119,7 @@ def test_a_backup_of_a_running_server_brings_back_rows_files_and_secrets(
     second = start(data=again, database_url=None if isinstance(place, Path) else place)
     checkpoint = before["checkpoints"][0]["id"]
     reply = second.http.get(f"/api/checkpoints/{checkpoint}/file")
-    assert reply.content == b"weights"
+    assert reply.content == policy_file()
     assert second.ok(second.http.get("/api/audit/verify"))["valid"] is True
     newest = max(int(str(row["id"])) for row in before["events"])
     second.ready("Fresh")
@@ -130,7 +131,7 @@ def test_a_backup_of_a_running_server_brings_back_rows_files_and_secrets(
 
 
 def _files(data: Path) -> list[Path]:
-    folders = ("assets", "checkpoints", "reports")
+    folders = (f"artifacts/{digest_of('weights')[:2]}", "assets", "reports")
     found = [path for name in folders for path in (data / name).rglob("*") if path.is_file()]
     assert len(found) == 3
     return [path.relative_to(data) for path in found]

@@ -236,6 +236,7 @@ def test_an_environment_that_a_job_uses_is_not_idle(hosting: Hosting) -> None:
                 results={},
                 priority=0,
                 attempts=1,
+                restarts=0,
                 last_seq=0,
                 created_at=datetime.now(UTC),
             )

@@ -161,13 +161,13 @@ def test_what_is_registered_without_a_source_stays_registered_and_says_why(
     platform: Running,
 ) -> None:
     env = Environment.model_validate(
-        platform.register("Bank", source="custom", vertical="FinSim", tools=[{"name": "pay"}])
+        platform.register("Shop", source="custom", vertical="ShopSim", tools=[{"name": "pay"}])
     )
 
     assert env.status == "registered"
-    assert "FinSim" in (env.status_reason or "")
-    assert (env.vertical, env.tool_count) == ("FinSim", 1)
-    assert platform.http.get("/api/environments/Bank/endpoint").status_code == 409
+    assert "ShopSim" in (env.status_reason or "")
+    assert (env.vertical, env.tool_count) == ("ShopSim", 1)
+    assert platform.http.get("/api/environments/Shop/endpoint").status_code == 409
 
 
 @pytest.mark.parametrize("reference", ["CartPole", "1"])
@@ -179,11 +179,11 @@ def test_an_environment_is_found_by_name_and_by_id(platform: Running, reference:
 
 def test_lists_filter_and_page(platform: Running) -> None:
     for name in ("A", "B", "C"):
-        platform.register(name, source="custom", vertical="FinSim" if name != "B" else None)
+        platform.register(name, source="custom", vertical="ShopSim" if name != "B" else None)
 
     first = platform.ok(platform.http.get("/api/environments?limit=2"))
     second = platform.ok(platform.http.get(f"/api/environments?limit=2&cursor={first['cursor']}"))
-    fin = platform.ok(platform.http.get("/api/environments?category=FinSim&limit=0&cursor="))
+    fin = platform.ok(platform.http.get("/api/environments?category=ShopSim&limit=0&cursor="))
 
     assert names(first) == ["A", "B"]
     assert names(second) == ["C"]

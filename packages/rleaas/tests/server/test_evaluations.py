@@ -1,5 +1,8 @@
 import pytest
 from rleaas.models import Evaluation, EvaluationReport
+from rleaas.server.store import jobs
+from rleaas.server.store.tables import RolloutRow
+from sqlalchemy import select
 
 from .conftest import Running, Start
 
@@ -58,6 +61,32 @@ def test_an_evaluation_runs_on_the_identity_that_the_checkpoint_was_trained_on(
     assert report.success_interval == (0.0, 0.8)
     assert (report.name, report.seeds, report.episodes_done) == ("nightly", [7, 8], 2)
     assert report.checkpoint_sha256
+
+
+def test_an_evaluation_whose_worker_died_is_played_again_and_counts_each_episode_once(
+    start: Start, checkpoint: tuple[Running, str]
+) -> None:
+    first, second = EPISODES
+    platform = start(
+        plan=[first, ("crash_at_first", {}), second, ("completed", {"report": REPORT})]
+    )
+    platform.register()
+
+    asked = evaluate(platform, agent_checkpoint_id=checkpoint[1], seeds=[7, 8])
+    assert platform.finished("evaluation", asked.id) == "completed"
+
+    report = report_of(platform, asked.id)
+    assert report.episodes_done == 2
+    assert (report.attempt, report.restarts) == (2, 1)
+    assert [one["exit_code"] for one in report.attempts] == [3, None]
+    with platform.server.state.database.read(1) as session:
+        ends = [one["ended"] for one in jobs.find(session, jobs.EVALUATION, asked.id).history]
+        assert ends == [
+            "ended by itself with exit code 3 before the job was done",
+            "reported completed",
+        ]
+        episodes = session.scalars(select(RolloutRow.data).where(RolloutRow.job_id == asked.id))
+        assert sorted(str(one["seed"]) for one in episodes) == ["7", "8"]
 
 
 def test_an_environment_named_explicitly_is_taken_in_its_newest_version(
@@ -141,9 +170,11 @@ def test_an_evaluation_is_not_a_training_job(start: Start, checkpoint: tuple[Run
         ("/api/evaluations", {"seeds": [1], "episodes": 3}, "contradict"),
         ("/api/evaluations", {"episodes": 2, "base_seed": 2**32 - 1}, "no room"),
         ("/api/evaluations", {"episode": 2}, "did you mean 'episodes'"),
-        ("/api/rollouts", {"scenario_suite_id": "suite_1"}, "suites in evaluations are not built"),
-        ("/api/evaluations", {"scenario_suite_id": "s"}, "suites in evaluations are not built yet"),
-        ("/api/evaluations", {"verifier_ids": ["v"]}, "verifiers in evaluations are not built yet"),
+        ("/api/rollouts", {"scenario_suite_id": "s", "scenario_ids": ["t"]}, "both are given"),
+        ("/api/evaluations", {"agent": "random"}, "both are given"),
+        ("/api/evaluations", {"agent_checkpoint_id": ""}, "neither is given"),
+        ("/api/evaluations", {"repetitions": 0}, "repetitions"),
+        ("/api/evaluations", {"num_workers": 65}, "num_workers"),
         ("/api/rollouts", {"comparison": True, "agent_checkpoints": ["a"]}, "of two"),
     ],
 )

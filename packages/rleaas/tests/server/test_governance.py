@@ -17,9 +17,10 @@ from .conftest import Running, Start
 
 METRICS: tuple[tuple[str, dict[str, float]], ...] = (
     ("started", {}),
-    ("metric", {"episode": 1, "avg_reward": 100.0}),
-    ("metric", {"episode": 2, "avg_reward": 60.0}),
-    ("metric", {"episode": 3, "avg_reward": 20.0}),
+    ("metric", {"episode": 1, "avg_reward": 500.0}),  # one lucky episode is no peak
+    ("metric", {"episode": 10, "avg_reward": 100.0}),
+    ("metric", {"episode": 11, "avg_reward": 60.0}),
+    ("metric", {"episode": 12, "avg_reward": 20.0}),
 )
 LONG_AGO = datetime.now(UTC) - timedelta(days=100)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from rlcore import ConfigurationError, Error, RLEaaSError
+from rleaas.server.artifacts.store import member_of
 from rleaas.server.backup.archive import ArchiveReader
 from rleaas.server.backup.making import backup
 from rleaas.server.backup.restoring import restore
@@ -51,6 +52,8 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 last_seq=0,
                 priority=0,
                 attempts=0,
+                restarts=0,
+                history=[],
                 created_at=now,
             )
         )
@@ -376,7 +379,8 @@ def test_a_lost_file_is_told_and_does_not_keep_the_rest_from_being_restored(
     made = backup(place, place / "rleaas.db", tmp_path / "two.zip")
     done = restore(tmp_path / "two.zip", tmp_path / "b", tmp_path / "b" / "rleaas.db")
 
-    assert made.missing == done.missing == ("files/checkpoints/job_1/ckpt_1.zip",)
+    lost = f"files/{member_of(hashlib.sha256(b'weights').hexdigest())}"
+    assert made.missing == done.missing == (lost,)
 
 
 def test_tables_of_a_newer_rleaas_are_left_alone(good: Path, tmp_path: Path) -> None:

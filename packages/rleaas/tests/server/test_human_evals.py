@@ -1,6 +1,9 @@
 import pytest
 from rlcore import ConfigurationError
 from rleaas import AsyncClient, Client, HumanEvalStepScore
+from rleaas.server.job_reports import asks_people
+from rleaas.server.rules.webhooks import kinds_of
+from rleaas.server.store.tables import JobRow
 
 from .conftest import Running, Start
 
@@ -45,6 +48,45 @@ def test_a_job_that_people_judge_is_complete_with_the_verdict(
     assert [one.job_id for one in kept] == [judged]
 
 
+def test_a_job_that_people_reject_has_failed_with_their_reason(
+    platform: Running, judged: str
+) -> None:
+    with Client(base_url=platform.server.url) as client:
+        job = client.TrainingJob.get(judged)
+        told = job.submit_human_eval("no", "it cheats")
+        job.refresh()
+        last = [*job.events(timeout=5)][-1]
+        (kept,) = client.AuditLog.query(event_types=["human_eval"])
+
+    assert (told.success, told.training_completed) == (True, False)
+    assert job.status == "failed"
+    row = platform.ok(platform.http.get(f"/training/{judged}"))
+    assert row["error"] == "it was rejected in its human evaluation: it cheats"
+    assert job.results["failure_reason"] == "human_rejected"
+    assert (last.kind, last.data["human_decision"]) == ("failed", "no")
+    assert kept.details.get("rejected") is True
+    assert last.kind in (kinds_of(["job_complete"]) or ())  # webhooks hear of it
+
+
+@pytest.mark.parametrize("how", ["config", "verifier"])
+def test_a_job_asks_people_when_its_request_says_so(platform: Running, how: str) -> None:
+    platform.ready()
+    made: dict[str, object] = {"name": "People", "type": "human_evaluation"}
+    verifier = platform.ok(platform.http.post("/api/verifiers", json=made))["id"]
+    request: dict[str, object] = {"verifier_config": {"type": "human_evaluation"}}
+    if how == "verifier":
+        request = {"verifier_ids": [verifier]}
+    state = platform.server.state
+    state.scheduler.stop()
+    job_id = platform.train()
+    with state.database.write() as session:
+        row = session.get_one(JobRow, job_id)
+        row.request = {**row.request, "config": request}
+        assert asks_people(session, row)
+        row.request = {**row.request, "config": {}}
+        assert not asks_people(session, row)
+
+
 def test_a_verdict_on_a_job_that_waits_for_none_is_added(platform: Running) -> None:
     platform.ready()
     job_id = platform.train()
@@ -68,14 +110,36 @@ def test_what_is_no_verdict_is_refused(platform: Running, judged: str) -> None:
             job.submit_human_eval("yes", step_scores=[{"step_index": 1, "score": 0.5}])
         assert job.refresh().status == "awaiting_human_eval"
     refused = platform.http.post(f"/human-eval/{judged}", json={"decision": "maybe"})
-    assert refused.status_code == 422
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_decision")
+    assert "maybe" in refused.json()["detail"]
+
+
+def test_only_the_verdict_that_a_job_waits_for_is_its_decision(start: Start) -> None:
+    platform = start(plan=[("until_cancelled", {})])
+    platform.ready()
+    job_id = platform.train()
+    early = platform.ok(platform.http.post(f"/human-eval/{job_id}", json={"decision": "no"}))
+    before = platform.ok(platform.http.get(f"/training/{job_id}"))
+    state = platform.server.state
+    state.scheduler.stop()
+    with state.database.write(1) as session:
+        session.get_one(JobRow, job_id).status = "awaiting_human_eval"
+    for decision in ("yes", "no"):
+        platform.ok(platform.http.post(f"/human-eval/{job_id}", json={"decision": decision}))
+    after = platform.ok(platform.http.get(f"/training/{job_id}"))
+
+    assert early["total_evaluations"] == 1
+    assert "human_decision" not in str(before["results"])
+    assert after["status"] == "completed"
+    assert isinstance(after["results"], dict)
+    assert after["results"]["human_decision"] == "yes"
 
 
 @pytest.mark.anyio
 async def test_the_same_is_awaited(platform: Running, judged: str) -> None:
     async with AsyncClient(base_url=platform.server.url) as client:
         job = await client.TrainingJob.get(judged)
-        told = await job.submit_human_eval("no")
+        told = await job.submit_human_eval("yes")
     assert told.training_completed
     reply = platform.http.post("/human-eval/job_none", json={"decision": "yes"})
     assert (reply.status_code, reply.json()["code"]) == (404, "training_job_not_found")

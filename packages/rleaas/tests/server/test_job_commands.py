@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from rleaas.cli.main import main
 
+from .archives import policy_file
 from .conftest import Running, Start
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -63,7 +64,9 @@ def test_a_job_is_started_followed_and_looked_at(
     job = parsed(cli("job", "start", "CartPole", "--seed", 1, "--wait", "--json"))
     id = job["job_id"]
     assert (job["status"], job["results"]["avg_reward"]) == ("completed", 1.5)
-    assert parsed(cli("job", "get", id, "--json")) == parsed(cli("train", "status", id, "--json"))
+    assert parsed(cli("job", "get", id, "--json")) == parsed(
+        cli("train", "status", "--job-id", id, "--json")
+    )
     assert [one["job_id"] for one in parsed(cli("job", "list", "--json"))] == [id]
     assert parsed(cli("job", "list", "--status", "failed", "--json")) == []
     assert parsed(cli("job", "metrics", id, "--json"))[0]["avg_reward"] == 1.5
@@ -91,7 +94,7 @@ def test_a_job_is_started_followed_and_looked_at(
 
     assert checkpoint["id"] in cli("checkpoint", "get", checkpoint["id"])[1]
     assert cli("checkpoint", "download", checkpoint["id"], "policy.bin")[0] == 0
-    assert (tmp_path / "policy.bin").read_text() == "policy"
+    assert (tmp_path / "policy.bin").read_bytes() == policy_file("policy")
 
 
 def test_a_job_that_fails_is_a_failure_with_its_reason(
@@ -101,10 +104,10 @@ def test_a_job_that_fails_is_a_failure_with_its_reason(
     use(running, monkeypatch)
     running.ready()
     code, out, err = cli("job", "start", "CartPole", "--wait")
-    assert (code, out, "no GPU" in err) == (1, "", True)
+    assert (code, out, "no GPU" in err) == (8, "", True)
     (job,) = parsed(cli("job", "list", "--json"))
-    assert cli("job", "wait", job["job_id"])[0] == 1
-    assert cli("job", "logs", job["job_id"], "--follow")[0] == 1
+    assert cli("job", "wait", job["job_id"])[0] == 8
+    assert cli("job", "logs", job["job_id"], "--follow")[0] == 8
     assert cli("job", "cancel", job["job_id"])[0] == 1
 
 
@@ -116,7 +119,7 @@ def test_a_job_that_runs_is_cancelled(
     running.ready()
     id = parsed(cli("job", "start", "CartPole", "--json"))["job_id"]
     code, _, err = cli("job", "wait", id, "--timeout", 0)
-    assert (code, id in err) == (1, True)
+    assert (code, id in err) == (9, True)
     assert cli("job", "cancel", id)[1] == f"asked {id} to stop\n"
     assert running.finished("training", id) == "cancelled"
     assert cli("job", "wait", id)[0] == 6
@@ -170,12 +173,38 @@ def test_evaluations_are_run_read_compared_and_exported(
     assert parsed(cli(*both))["winner"] == "tie"
     assert cli("eval", "compare", id, "eval_nothing")[0] == 3
 
-    for name, begins in (("r.json", b"{"), ("r.csv", b"evaluation_id,"), ("r.pdf", b"%PDF-")):
+    for name, begins in (
+        ("r.json", b"{"),
+        ("r.csv", b"evaluation_id,"),
+        ("r.pdf", b"%PDF-"),
+        ("r.html", b"<!doctype html>"),
+    ):
         saved = parsed(cli("eval", "export", id, name, "--signature", "--json"))
         assert saved["signature"]
         assert (tmp_path / name).read_bytes().startswith(begins)
+    _check_signed(cli, tmp_path)
+    for form, opening in (("csv", "evaluation_id,"), ("html", "<!doctype html>"), ("json", "{")):
+        assert cli("eval", "report", id, "--format", form)[1].startswith(opening)
+        cli("eval", "report", id, "--format", form, "--output", f"shown.{form}")
+        assert (tmp_path / f"shown.{form}").read_text().startswith(opening)
+    assert cli("eval", "report", id, "--format", "pdf")[0] == 2
+    assert cli("eval", "report", id, "--format", "pdf", "--output", "shown.pdf")[0] == 0
+    assert (tmp_path / "shown.pdf").read_bytes().startswith(b"%PDF-")
+    assert cli("eval", "report", id, "--output", "shown.txt")[0] == 2
     code, _, err = cli("eval", "export", id, "r.docx")
     assert (code, "pdf" in err, (tmp_path / "r.docx").exists()) == (2, True, False)
+
+
+def _check_signed(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "platform.pem").write_text(cli("audit", "report-key")[1])
+    check = ("audit", "verify-report", "r.pdf", "--public-key", "platform.pem")
+    assert parsed(cli(*check, "--json"))["size_bytes"] == (tmp_path / "r.pdf").stat().st_size
+    assert cli("audit", "verify-report", "r.csv")[0] == 0
+    other = cli(*check, "--signature", "r.csv.sig")
+    assert (other[0], "not those that were signed" in other[2]) == (1, True)
+    (tmp_path / "r.pdf.sig").unlink()
+    missing = cli(*check)
+    assert (missing[0], "there is no signature" in missing[2]) == (1, True)
 
 
 def test_rollouts_and_figures_are_shown(

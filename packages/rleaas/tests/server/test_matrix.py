@@ -17,7 +17,8 @@ from .conftest import Running, Start
 TOP = "rleaas_sk_top_0123456789"
 UNSAFE = ("post", "put", "patch", "delete")
 # Whoever watches a server has no key, and it tells nothing of anybody.
-PUBLIC = {"/healthz", "/readyz", "/api/health"}
+# The key that signs reports is for anybody to check them with.
+PUBLIC = {"/healthz", "/readyz", "/api/health", "/api/report-key"}
 # Its tools only read.
 READING_POSTS = {"/api/agent/invoke"}
 BOOKKEEPING = {"last_used_at"}
@@ -158,7 +159,7 @@ def wrong(
     return found
 
 
-def test_without_a_key_nothing_is_answered_but_whether_the_server_is_up(house: House) -> None:
+def test_without_a_key_only_that_the_server_is_up_and_its_public_key_are_told(house: House) -> None:
     before = house.rows("audit_records")  # where refusals are noted
 
     def expected(operation: Operation, reply: httpx.Response) -> bool:
@@ -186,7 +187,9 @@ def test_the_admin_of_another_organisation_neither_sees_nor_changes_ours(house: 
 
 
 def test_a_key_that_may_only_read_changes_nothing(house: House) -> None:
-    before = house.rows("audit_records")  # where refusals are noted
+    # Refusals are noted in one; the other keeps what was made of a checkpoint for who asks next.
+    noted = ("audit_records", "checkpoint_exports")
+    before = house.rows(*noted)
 
     def expected(operation: Operation, reply: httpx.Response) -> bool:
         if operation.method not in UNSAFE or operation.path in READING_POSTS:
@@ -194,7 +197,7 @@ def test_a_key_that_may_only_read_changes_nothing(house: House) -> None:
         return reply.status_code in (401, 403)
 
     assert wrong(house, house.reader_key, expected) == []
-    assert house.rows("audit_records") == before
+    assert house.rows(*noted) == before
 
 
 def test_a_key_that_may_write_does_nothing_that_is_for_admins(house: House) -> None:

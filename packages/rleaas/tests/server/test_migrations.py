@@ -39,6 +39,18 @@ EARLIER = [script.revision for script in ScriptDirectory(str(schema.MIGRATIONS))
 ]
 # What requests were answered with is kept for a day at most; 0002 begins that anew.
 BEGUN_ANEW = {"0001": {"idempotency_keys"}}
+# Of the tables in which rows are numbered as work goes on, and those that count it.
+NUMBERED = ("events", "audit_records", "webhook_deliveries")
+LARGE = (
+    ("checkpoints", "timestep"),
+    ("jobs", "last_seq"),
+    ("rollouts", "total_steps"),
+    ("webhooks", "after_event_id"),
+    ("webhook_deliveries", "event_id"),
+    ("webhook_deliveries", "id"),
+    ("audit_records", "id"),
+    ("audit_records", "number"),
+)
 # The first that fits a column is what is put there.
 VALUES: list[tuple[type, Any]] = [
     (Boolean, True),
@@ -115,6 +127,32 @@ def test_new_rows_are_numbered_behind_the_old_ones(database_place: Path | str) -
     with database.whole() as connection:
         connection.execute(insert(new).values(organisation_id=1, **row))
         assert connection.scalars(select(new.c.id).order_by(new.c.id)).all() == [1, 2, 3, 4]
+    database.close()
+
+
+def test_what_grows_with_the_work_counts_beyond_32_bits(database_place: Path | str) -> None:
+    large = 2**40
+    database = Database(database_place)
+    database.migrate()
+    with database.whole() as connection:
+        schema = MetaData()
+        schema.reflect(connection)
+        told, kept = schema.tables["events"], schema.tables["checkpoints"]
+        row: dict[str, Any] = {"at": datetime.now(UTC), "kind": "k", "subject": "s", "data": {}}
+        row["organisation_id"] = 1
+        connection.execute(insert(told).values(id=large, **row))
+        filled = {name: rows for name, rows in fill(connection).items() if name != "events"}
+        for table, column in LARGE:
+            connection.execute(schema.tables[table].update().values({column: large}))
+            assert connection.scalar(select(schema.tables[table].c[column])) == large, table
+        assert filled[kept.name]
+        if not database.is_sqlite:
+            for table in NUMBERED:
+                connection.execute(
+                    text("SELECT setval(pg_get_serial_sequence(:table, 'id'), :last)"),
+                    {"table": table, "last": large},
+                )
+        assert connection.scalar(insert(told).values(**row).returning(told.c.id)) == large + 1
     database.close()
 
 

@@ -18,7 +18,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from .conftest import FakeMesh, worker_command
+from .conftest import FakeMesh, export_command, worker_command
 
 CHECKS = [
     not_a_server_error,
@@ -35,6 +35,7 @@ def test_every_route_answers_whatever_is_asked_as_its_description_says(tmp_path:
         launcher=mesh,
         inspect=mesh.inspect,
         command=worker_command([]),
+        export=export_command,
     )
     state.start("http://testserver")
     app = create_app(state)

@@ -19,14 +19,15 @@ from rleaas.server.local import LocalServer
 from rleaas.server.settings import ServerSettings
 from rleaas.server.state import ServerState
 
-from .conftest import IMPATIENT, FakeMesh, Running, worker_command
+from .conftest import IMPATIENT, FakeMesh, Running, export_command, worker_command
 from .walkthrough import Json, Told, Walk, walk
 
 RECORD = "RLEAAS_RECORD_EXAMPLES"
 # Whoever watches a server has no key, and nothing can go wrong with the answer.
-WITHOUT_PROBLEMS = {"GET /healthz", "GET /api/health"}
+WITHOUT_PROBLEMS = {"GET /healthz", "GET /api/health", "GET /api/report-key"}
 # Its batches are numbered: one that comes twice counts once.
-NUMBERED = {"POST /api/worker/{kind}/{id}/reports"}
+# Judging again says the same, and keeps nothing but the answer.
+NUMBERED = {"POST /api/worker/{kind}/{id}/reports", "POST /api/worker/{kind}/{id}/judge"}
 # What is always refused here: the library is empty, no cloud is connected, and nothing judges.
 NOTHING_TO_SHOW = {
     "GET /api/scenario-library/{library_id}",
@@ -36,7 +37,12 @@ NOTHING_TO_SHOW = {
 }
 FOREVER: list[tuple[str, dict[str, object]]] = [("until_cancelled", {})]
 # Their answer tells how far the one job has come.
-LIVE = {"POST /train/{env}", "POST /api/evaluations"}
+LIVE = {
+    "POST /train/{env}",
+    "POST /api/evaluations",
+    "POST /api/evaluations/{evaluation_id}/reproduce",
+    "POST /api/evaluations/{evaluation_id}/rescore",
+}
 PLANS: dict[str, list[tuple[str, dict[str, object]]]] = {
     "training": [
         ("metric", {"episode": 7, "avg_reward": 21.5}),
@@ -91,6 +97,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory, site: str) -> Iterator[Walk
             inspect=mesh.inspect,
             command=command,
             patience=IMPATIENT,
+            export=export_command,
         )
 
     with (
@@ -136,6 +143,7 @@ def record(walked: Walk, site: str) -> None:
         if old is not None and shape(old.get("reply")) == shape(said.get("reply")):
             now[label] = old
     text = json.dumps(now, indent=1).replace(site, "https://rl.example")
+    text = text.replace(str(walked.platform.server.state.settings.data_dir), "/var/lib/rleaas")
     described.EXAMPLES.write_text(f"{text}\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from datetime import UTC, datetime, timedelta
 
 import httpx
@@ -68,34 +69,44 @@ def test_each_request_is_logged_with_its_id_and_without_its_key(
     assert TOP not in record.getMessage()
 
 
-def test_jobs_of_a_server_that_died_have_failed_and_others_go_on(start: Start) -> None:
+@pytest.mark.parametrize("alive", [True, False])
+def test_jobs_of_a_server_that_died_are_adopted_or_begun_again(start: Start, alive: bool) -> None:
     platform = start(plan=[("until_cancelled", {})])
     platform.ready("E")
     lost, mine = platform.train("E"), platform.train("E")
-    database = platform.server.state.database
-    with database.write() as session:
-        session.get_one(JobRow, lost).holder = "another"
+    for job in (lost, mine):
+        platform.http.get(f"/api/training/jobs/{job}/log-page", params={"wait_seconds": 10})
+    state = platform.server.state
+    with state.database.write() as session:
+        row = session.get_one(JobRow, lost)
+        row.holder = "another"
+        row.worker = (
+            row.worker if alive else (row.worker or "").replace('"began": "', '"began": "1')
+        )
         session.add(LeaseRow(name="server:another", holder="another", expires_at=_in(60)))
-    scheduler = platform.server.state.scheduler
 
-    scheduler.look_after_leases()
-    assert _status(platform, lost) in ("pending", "running")
-    with database.write() as session:
+    state.scheduler.look_after_leases()
+    assert _row(platform, lost).holder == "another"
+    with state.database.write() as session:
         session.get_one(LeaseRow, "server:another").expires_at = _in(-1)
-        session.get_one(JobRow, lost).status = "running"
-    scheduler.look_after_leases()
+    state.scheduler.look_after_leases()
 
-    assert _status(platform, lost) == "failed"
-    assert _status(platform, mine) != "failed"
+    while (row := _row(platform, lost)).holder != state.holder:
+        time.sleep(0.02)
+    assert (row.status, row.attempts) == ("running", 1 if alive else 2)
+    assert _row(platform, mine).attempts == 1
+    for job in (lost, mine):
+        platform.http.post(f"/api/training/jobs/{job}/cancel")
+        assert platform.finished("training", job) == "cancelled"
 
 
 def _in(seconds: float) -> datetime:
     return datetime.now(UTC) + timedelta(seconds=seconds)
 
 
-def _status(platform: Running, job_id: str) -> str:
+def _row(platform: Running, job_id: str) -> JobRow:
     with platform.server.state.database.read() as session:
-        return session.get_one(JobRow, job_id).status
+        return session.get_one(JobRow, job_id)
 
 
 @pytest.mark.slow

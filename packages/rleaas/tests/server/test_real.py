@@ -1,13 +1,20 @@
 """The same server with real environment processes and real workers."""
 
+# onnxruntime leaves its types open.
+# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownVariableType=false
+
 import contextlib
 import os
 import select
 import signal
 from pathlib import Path
 
+import numpy as np
+import onnxruntime  # type: ignore[import-untyped]  # it has no stubs
 import pytest
 from rlcore import AccessDenied, Bearer, Endpoint, IdentityError, Secret
+from rleaas import Client
 from rleaas.models import EndpointGrant, EvaluationReport, TrainingJob
 from rlmesh.numpy import RemoteEnv
 
@@ -153,7 +160,11 @@ def test_an_environment_process_that_is_killed_comes_back_on_demand(real: Runnin
 @pytest.mark.parametrize(
     ("maker", "says", "reason"),
     [
-        ("Crashes", "is gone: its process ended in step 31 of", "environment_gone"),
+        (
+            "Crashes",
+            "is gone, and was not found again:\n  1. step 31 for",
+            "environment_gone",
+        ),
         ("Hangs", "did not answer within 2 s in step 31 of", "timeout"),
     ],
 )
@@ -191,7 +202,9 @@ def processes_of(module: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_real_job_trains_saves_and_is_evaluated_under_one_identity(real: Running) -> None:
+def test_a_real_job_trains_saves_is_evaluated_under_one_identity_and_exported(
+    real: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     real.register()
     job_id = real.train(
         num_episodes=20, seed=1, config={"checkpoint_interval": 10, "n_steps": 64, "batch_size": 64}
@@ -217,3 +230,18 @@ def test_a_real_job_trains_saves_and_is_evaluated_under_one_identity(real: Runni
     assert (report.asked, report.scored, report.failed) == (2, 2, 0)
     assert report.identity == job.identity == job.checkpoints[-1].identity
     assert report.checkpoint_sha256 == job.checkpoints[-1].sha256
+
+    # The same policy three times: from the platform, from another runtime, and on its card.
+    monkeypatch.setenv("RLEAAS_CACHE", str(tmp_path))
+    with Client(base_url=real.server.url) as client:
+        checkpoint = client.Checkpoint.get(job.checkpoints[-1].id)
+        model = checkpoint.load()
+        made_file = client.Agent.export(checkpoint, format="onnx", download_to=tmp_path)
+    assert checkpoint.has_state
+    assert checkpoint.card["family"] == "sb3"
+    assert (made_file.checks or {})["same_actions"] == 64
+    session = onnxruntime.InferenceSession(str(made_file.downloaded_to))
+    name = str(session.get_inputs()[0].name)
+    seen = np.random.default_rng(1).normal(size=(20, 4)).astype(np.float32)
+    actions = np.asarray(session.run(None, {name: seen})[0])
+    assert actions.tolist() == [int(model.predict(one)) for one in seen]

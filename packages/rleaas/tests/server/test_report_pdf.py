@@ -50,3 +50,27 @@ def test_thousands_of_episodes_are_all_there() -> None:
     episodes = [{"index": i, "seed": i, "outcome": "success", "reward": 1.0} for i in range(3000)]
     told = text_of(as_pdf([report(episodes=episodes)], made=MADE, episodes=True))
     assert told.count("success") == 3000 + 1
+
+
+def test_tiers_scenarios_and_verifiers_have_their_figures() -> None:
+    told = text_of(
+        as_pdf(
+            [
+                report(
+                    overall_score=0.5,
+                    score_interval=[0.25, 0.75],
+                    warnings=["AML was never audited"],
+                    tier_results=[{"tier": 2, "scored": 4, "pass_rate": 0.75}],
+                    scenario_results=[{"scenario_id": "wire_1", "mean_score": 0.5}],
+                    verifier_breakdown={"ver_1": {"name": "AML", "version": 3, "audited": False}},
+                    costs={"steps": 12},
+                )
+            ],
+            made=MADE,
+            episodes=False,
+        )
+    )
+    for text in ("0.5 [0.25, 0.75]", "AML was never audited", "tier 2", "75.0 %", "wire_1"):
+        assert text in told
+    assert "version 3, audited: no" in told
+    assert "steps 12" in told

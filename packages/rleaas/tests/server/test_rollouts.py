@@ -4,13 +4,16 @@ import io
 import json
 import re
 import zlib
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import pytest
 from rlcore import InvalidRequestError, NotFoundError
-from rleaas import AsyncClient, Client
+from rleaas import AsyncClient, Client, verify_report
 from rleaas.server.rules.governance import MASK
-from rleaas.server.store.tables import Base
+from rleaas.server.store import environments
+from rleaas.server.store.tables import Base, KpiRow
 from sqlalchemy import select
 
 from .conftest import Running, Start
@@ -138,12 +141,17 @@ def test_a_rollout_that_cannot_be_stored_is_refused(
 
 
 def test_the_episodes_of_an_evaluation_are_rollouts_and_its_figures_are_kept(
-    evaluated: tuple[Running, str, str],
+    evaluated: tuple[Running, str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running, first, second = evaluated
     with Client(base_url=running.server.url) as client:
         played = client.Evaluation.list_rollouts("CartPole")
         report = client.Evaluation.get_report(first)
+        monkeypatch.setattr("rleaas.resources.evaluations.PAGE", 2)
+        pages = [one.episode_number for one in client.Evaluation.rollouts(first, steps=True)]
+        assert pages == [0, 1, 2]
+        with pytest.raises(NotFoundError):
+            next(iter(client.Evaluation.rollouts("eval_none")))
         now = client.Metrics.get_kpis("CartPole", refresh=True)
         history = client.Metrics.get_kpi_history("CartPole")
         assert client.Metrics.get_kpi_history("CartPole", limit=1, offset=1) == history[1:]
@@ -158,6 +166,9 @@ def test_the_episodes_of_an_evaluation_are_rollouts_and_its_figures_are_kept(
     assert [(one.evaluation_id, one.avg_reward) for one in history] == [(second, 10), (first, 4)]
     assert history[0].avg_completion_steps == 5.0
     assert history[0].checkpoint is not None
+    bounds = history[0].intervals["avg_reward"]
+    assert bounds is not None
+    assert bounds[0] <= 10 <= bounds[1]
 
 
 def test_without_rollouts_figures_are_unknown_and_not_zero(platform: Running) -> None:
@@ -187,6 +198,57 @@ def test_rates_of_tags_count_rollouts_in_which_every_tagged_verifier_passed(
     figures = platform.ok(platform.http.get("/kpis"))
 
     assert (figures["aml_compliance_rate"], figures["kyc_check_rate"]) == (0.5, None)
+    # By hand: 0.5 and 1.96 * sqrt(0.125 + 0.2401) / 2.9208 on both sides.
+    found = cast("dict[str, list[float]]", figures["intervals"])["aml_compliance_rate"]
+    assert [round(end, 4) for end in found] == [0.0945, 0.9055]
+
+
+def test_an_evaluation_below_what_governance_asks_for_alerts_once_for_each_threshold(
+    start: Start,
+) -> None:
+    trained = start(
+        plan=[("checkpoint", {"episode": 5, "avg_reward": 1, "content": "p"}), ("completed", {})]
+    )
+    trained.ready()
+    job_id = trained.train()
+    trained.finished("training", job_id)
+    trained.server.stop()
+    failed = [{"passed": False, "compliance_tags": ["AML"]}]
+    played = {"index": 0, "outcome": "failure", "reward": 2.0, "steps": 1, "success": False}
+    episode = ("episode", {**played, "verifier_results": failed})
+    running = start(plan=[episode, ("completed", {"results": {"success_rate": 0.0}})])
+    limits = {"pass_rate_min": 0.9, "compliance_fail_rate_max": 0.1, "avg_reward_drop": 5}
+    wanted = {
+        "environment_name": "CartPole",
+        "alert_thresholds": limits,
+        "compliance_tags": ["aml"],
+    }
+    running.ok(running.http.post("/governance/configure", json=wanted))
+    with running.server.state.database.write(1) as session:
+        environment = environments.find(session, "CartPole").id
+        earlier = {"avg_reward": 10.0, "evaluation_id": "eval_before"}
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        session.add(KpiRow(organisation_id=1, environment_id=environment, figures=earlier, at=at))
+    body = {"agent_checkpoint_id": f"ckpt_{job_id}_5", "episodes": 1}
+
+    evaluation = str(running.ok(running.http.post("/api/evaluations", json=body))["id"])
+
+    assert running.finished("evaluation", evaluation) == "completed"
+    asked: dict[str, str | int] = {"job": evaluation, "after": 0}
+    told = running.listed(running.ok(running.http.get("/api/events", params=asked)), "events")
+    alerts = [
+        cast("dict[str, object]", one["data"])
+        for one in told
+        if one["kind"] in ("alert", "reward_collapse_alert")
+    ]
+    assert {str(one["threshold"]): one["value"] for one in alerts} == {
+        "pass_rate_min": 0.0,
+        "compliance_fail_rate_max": 1.0,
+        "avg_reward_drop": 8.0,
+    }
+    page = running.ok(running.http.get("/api/audit", params={"job_id": evaluation}))
+    types = [one["type"] for one in running.listed(page, "events")]
+    assert types.count("alert.raised") == 3
 
 
 def test_two_evaluations_are_compared_seed_by_seed(evaluated: tuple[Running, str, str]) -> None:
@@ -197,7 +259,7 @@ def test_two_evaluations_are_compared_seed_by_seed(evaluated: tuple[Running, str
         with pytest.raises(NotFoundError):
             client.Evaluation.get_rollout_comparison("CartPole", first, "eval_none")
 
-    assert (found.delta, found.winner, found.winner_id) == (6.0, "trained", second)
+    assert (found.delta, found.winner, found.winner_id) == (6.0, "inconclusive", None)
     assert [one["delta"] for one in found.per_scenario_diff] == [8.0, 4.0]
     assert (found.paired["pairs"], found.paired["mean_difference"]) == (2, 6.0)
     assert found.paired["verdict"] == "inconclusive"
@@ -211,6 +273,7 @@ def test_a_report_is_a_file_whose_digest_is_that_of_its_bytes(
     with Client(base_url=running.server.url) as client:
         told = client.Evaluation.export_audit_report(first, signature=True)
         path = client.Evaluation.download_report(told, tmp_path / "report.json")
+        key = client.AuditLog.report_key()
         table = client.Evaluation.export_audit_report(format="csv")
         lines = client.Evaluation.download_report(table, tmp_path / "report.csv").read_text()
         short = client.Evaluation.export_audit_report(first, include_trajectory_summary=False)
@@ -223,7 +286,9 @@ def test_a_report_is_a_file_whose_digest_is_that_of_its_bytes(
             client.Evaluation.export_audit_report("eval_none")
 
     assert hashlib.sha256(path.read_bytes()).hexdigest() == told.sha256
-    assert told.signature
+    assert told.key_id == key.key_id
+    verified = verify_report(path, told.signature, key.public_key, sha256=told.sha256)
+    assert verified.sha256 == told.sha256
     assert table.signature is None
     (evaluation,) = json.loads(path.read_text())["evaluations"]
     assert len(evaluation["episodes"]) == 3

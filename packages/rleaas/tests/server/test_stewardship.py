@@ -9,12 +9,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from rlcore import ConfigurationError, Secret, mint_token
+from rlcore import ConfigurationError, mint_token
 from rleaas.server.job_logs import JobLogs
-from rleaas.server.jobs.scheduler import worker_subject
 from rleaas.server.keys import ServerKeys
 from rleaas.server.report_files import ReportFiles
 from rleaas.server.retention import Retention
+from rleaas.server.rules.worker_tokens import worker_subject
 from rleaas.server.secret_check import require_own_secret
 from rleaas.server.store import events, governance
 from rleaas.server.store.database import Database
@@ -71,7 +71,8 @@ def evaluate(platform: Running, checkpoint: str) -> str:
     body = {"agent_checkpoint_id": checkpoint, "environment_name": "E", "episodes": 1}
     evaluation = str(platform.ok(platform.http.post("/api/evaluations", json=body))["id"])
     with platform.server.state.database.write() as session:
-        session.get_one(JobRow, evaluation).status = "running"
+        row = session.get_one(JobRow, evaluation)
+        row.status, row.attempts = "running", 1
     return evaluation
 
 
@@ -117,7 +118,7 @@ def test_reports_and_figures_that_are_too_old_are_removed(
 ) -> None:
     database = Database(database_place)
     database.migrate()
-    reports = ReportFiles(tmp_path / "reports", Secret("key"))
+    reports = ReportFiles(tmp_path / "reports", lambda _: "unsigned")
     old, new = (reports.keep(1, "json", text) for text in (b"old", b"new"))
     other = reports.keep(2, "json", b"of another organisation")
     for one, organisation in ((old, 1), (other, 2)):
@@ -162,7 +163,7 @@ def test_what_is_not_offered_is_no_error_of_the_server(
     platform: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
     made = platform.ok(
-        platform.http.post("/api/verifiers", json={"name": "v", "type": "rule-based"})
+        platform.http.post("/api/verifiers", json={"name": "v", "type": "human_evaluation"})
     )
     reply = platform.http.post(f"/api/verifiers/{made['id']}/test", json={})
 

@@ -1,11 +1,10 @@
-import hashlib
-
 import pytest
 from rlcore import AgentNotFound
 from rleaas import Client
 from rleaas.models import Checkpoint, LogPage, MetricPage, TrainingJob
-from rleaas.server.jobs.scheduler import Patience
+from rleaas.server.jobs.patience import Patience
 
+from .archives import digest_of, policy_file
 from .conftest import FakeMesh, Running, Start
 
 POINT: dict[str, object] = {
@@ -89,8 +88,8 @@ def test_checkpoints_carry_identity_and_the_digest_of_their_file(
 
     reply = platform.http.get(late.download_url or "")
 
-    assert reply.content == b"policy-10"
-    assert late.sha256 == hashlib.sha256(b"policy-10").hexdigest()
+    assert reply.content == policy_file("policy-10")
+    assert late.sha256 == digest_of("policy-10")
     assert reply.headers["x-content-sha256"] == late.sha256
     assert (early.episode, late.episode) == (5, 10)
     assert late.identity is not None
@@ -139,8 +138,12 @@ def test_a_worker_that_crashes_fails_its_job_with_its_last_words(start: Start) -
 
     assert platform.finished("training", job_id).startswith("failed")
     job = job_of(platform, job_id)
-    assert "exit code 3" in job.reason
+    ended = "ended by itself with exit code 3 before the job was done"
+    assert job.reason.startswith(f"its worker {ended} (it was started again 3 times before")
+    assert "and each time so); look for os._exit" in job.reason
     assert "it broke" in job.reason
+    assert [(one["ended"], one["exit_code"]) for one in job.attempts] == [(ended, 3)] * 4
+    assert (job.attempt, job.restarts) == (4, 3)
 
 
 def test_a_worker_that_reports_failure_gives_the_reason(start: Start) -> None:
@@ -280,7 +283,7 @@ def test_jobs_are_listed_newest_first_by_page_and_status(platform: Running) -> N
     assert ids(status="failed") == ([], None)
 
 
-def test_a_job_left_running_by_a_dead_server_has_failed_honestly(start: Start) -> None:
+def test_a_job_that_ran_when_its_server_stopped_goes_on_at_the_next_start(start: Start) -> None:
     first = start(plan=[("until_cancelled", {})])
     first.ready()
     job_id = first.train()
@@ -289,8 +292,57 @@ def test_a_job_left_running_by_a_dead_server_has_failed_honestly(start: Start) -
 
     second = start()
 
-    job = job_of(second, job_id)
-    assert (job.status, job.reason) == ("failed", "the server stopped")
+    assert second.finished("training", job_id) == "completed"
+    row = second.ok(second.http.get(f"/training/{job_id}"))
+    assert (row["attempt"], row["restarts"]) == (2, 0)
+    ends = [one["ended"] for one in second.listed(row, "attempts")]
+    assert ends == ["was stopped with its server", "reported completed"]
+
+
+def test_what_a_restarted_job_warns_of_again_is_told_once(start: Start) -> None:
+    curve: list[tuple[str, dict[str, object]]] = [
+        ("metric", {"episode": episode, "avg_reward": 100.0 if episode < 11 else 40.0})
+        for episode in (9, 10, 11)
+    ]
+    tier: dict[str, object] = {
+        "from_tier": 1,
+        "current_tier": 2,
+        "window": 10,
+    }
+    dull: dict[str, object] = {"value": 1.5}
+    platform = start(
+        plan=[
+            *curve,
+            ("alert", {"kind": "tier_advance", **tier, "success_rate": 0.8}),
+            ("alert", {"kind": "reward_collapse_alert", **dull}),
+            ("crash_at_first", {}),
+            ("alert", {"kind": "tier_advance", **tier, "success_rate": 0.9}),
+            ("alert", {"kind": "tier_advance", **tier, "from_tier": 2, "current_tier": 3}),
+            ("completed", {}),
+        ]
+    )
+    platform.ready()
+    wanted = {"environment_name": "CartPole", "alert_thresholds": {"avg_reward_drop": 50}}
+    platform.ok(platform.http.post("/governance/configure", json=wanted))
+
+    job_id = platform.train(num_episodes=20)
+
+    assert platform.finished("training", job_id) == "completed"
+    assert platform.ok(platform.http.get(f"/training/{job_id}"))["restarts"] == 1
+    asked: dict[str, str | int] = {"job": job_id, "after": 0}
+    told = platform.listed(platform.ok(platform.http.get("/api/events", params=asked)), "events")
+    data = [
+        (one["kind"], one["data"])
+        for one in told
+        if one["kind"] in {"tier_advance", "reward_collapse_alert"}
+    ]
+    drop = {"threshold": "avg_reward_drop", "limit": 50.0, "value": 60.0, "stopped": False}
+    assert data == [
+        ("reward_collapse_alert", drop),
+        ("tier_advance", {**tier, "success_rate": 0.8}),
+        ("reward_collapse_alert", dull),
+        ("tier_advance", {**tier, "from_tier": 2, "current_tier": 3}),
+    ]
 
 
 def test_training_pins_the_version_it_was_asked_for(start: Start, mesh: FakeMesh) -> None:
@@ -309,12 +361,10 @@ def test_training_pins_the_version_it_was_asked_for(start: Start, mesh: FakeMesh
     ("body", "says"),
     [
         ({"config": {"learning_rte": 0.1}}, "learning_rate"),
-        ({"algorithm": "SAC"}, "PPO"),
+        ({"algorithm": "DQN", "config": {"n_epochs": 3}}, "exploration_fraction"),
         ({"algorithm": "XYZ"}, "unknown algorithm"),
         ({"num_episodes": 0}, "num_episodes"),
         ({"num_episodes": True}, "num_episodes"),
-        ({"verifier_ids": ["v"]}, "verifier_ids"),
-        ({"scenario_id": "suite_1"}, "scenario_id"),
         ({"config": {"reward_fn": "x"}}, "reward_fn"),
         ({"seed": 1, "config": {"seed": 2}}, "seed"),
         ({"num_episode": 5}, "num_episodes"),

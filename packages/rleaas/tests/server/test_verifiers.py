@@ -1,4 +1,6 @@
 import math
+import threading
+import time
 
 import pytest
 
@@ -40,7 +42,7 @@ def test_a_new_verifier_is_active_with_a_policy_and_version_1(platform: Running)
 
     assert (made["status"], made["version"], made["environment"]) == ("active", 1, "")
     assert made["failure_policy"] == {"hard_fail": False, "penalty": 0.0, "log_failure": True}
-    assert get(platform) == made
+    assert get(platform) == {**made, "audited": False}
 
 
 def test_a_repeated_create_changes_the_same_verifier_and_makes_no_version(
@@ -92,7 +94,7 @@ def test_a_record_that_is_put_back_changed_is_answered_whole(platform: Running) 
     [("rule-based", "rule_based"), ("LLM-Judge", "llm_judge"), ("composite", "composite")],
 )
 def test_both_spellings_of_a_type_are_one(platform: Running, given: str, stored: str) -> None:
-    assert create(platform, type=given)["type"] == stored
+    assert create(platform, type=given, logic={})["type"] == stored
     assert ids(platform, type=given) == ["verif_rule_1"]
     assert ids(platform, type="trajectory-based") == []
 
@@ -145,13 +147,129 @@ def test_a_duplicate_judges_the_same_under_an_id_of_its_own(platform: Running) -
     assert made["id"] != "verif_rule_1"
 
 
-def test_testing_without_an_engine_scores_nothing(platform: Running) -> None:
+def test_a_condition_that_cannot_be_read_is_refused_when_it_is_written(platform: Running) -> None:
+    logic = {"conditions": ["amount <= 200000", "amount =< 3"]}
+    created = platform.http.post("/api/verifiers", json={**RULE, "logic": logic})
     create(platform)
+    changed = platform.http.put("/api/verifiers/verif_rule_1", json={"logic": logic})
 
-    reply = platform.http.post("/api/verifiers/verif_rule_1/test", json={"state": {}})
+    for reply in (created, changed):
+        problem = reply.json()
+        assert (reply.status_code, problem["code"]) == (422, "invalid_expression")
+        assert problem["detail"] == (
+            "verifier 'under the limit': condition 2: '=' compares nothing here\n"
+            "  amount =< 3\n"
+            "         ^"
+        )
+    assert (get(platform)["version"], get(platform)["logic"]) == (1, RULE["logic"])
 
-    assert (reply.status_code, reply.json()["code"]) == (501, "verifier_engine_missing")
-    assert platform.http.post("/api/verifiers/nope/test", json={}).status_code == 404
+
+def judged(platform: Running, verifier_id: str, **episode: object) -> dict[str, object]:
+    return platform.ok(platform.http.post(f"/api/verifiers/{verifier_id}/test", json=episode))
+
+
+def test_an_episode_that_is_sent_along_is_judged(platform: Running) -> None:
+    create(platform)
+    order = {"required_actions": ["kyc", "wire"]}
+    create(platform, id="v_order", type="trajectory_based", logic=order)
+    parts = [{"verifier_id": "verif_rule_1", "weight": 0.4}, {"verifier_id": "v_order"}]
+    create(platform, id="v_all", type="composite", logic={"components": parts})
+    trajectory = [{"tool": "kyc"}, {"tool": "wire", "arguments": {"amount": 300_000}}]
+
+    rule = judged(platform, "verif_rule_1", trajectory=trajectory)
+    whole = judged(platform, "v_all", trajectory=trajectory, state={"amount": 10})
+
+    assert (rule["score"], rule["passed"], rule["version"]) == (0.0, False, 1)
+    assert rule["explanation"] == "0 of 1 conditions hold: amount <= 200000"
+    assert (whole["score"], whole["passed"]) == (1.0, True)
+
+
+def test_a_verifier_that_cannot_judge_scores_nothing(platform: Running) -> None:
+    create(platform, id="judge", type="llm_judge", logic={"evaluation_prompt": "Good?"})
+    create(platform, id="person", type="human_evaluation", logic={})
+    create(platform, id="empty", logic={})
+
+    codes = {
+        one: platform.http.post(f"/api/verifiers/{one}/test", json={"state": {}}).json()["code"]
+        for one in ("judge", "person", "empty", "nobody")
+    }
+
+    assert codes == {
+        "judge": "no_judge_configured",
+        "person": "verifier_engine_missing",
+        "empty": "verifier_incomplete",
+        "nobody": "verifier_not_found",
+    }
+
+
+def test_verifiers_that_come_to_contain_each_other_are_refused(platform: Running) -> None:
+    create(platform)
+    create(platform, id="b", type="composite", logic={"components": [{"verifier_id": RULE["id"]}]})
+    create(platform, id="a", type="composite", logic={"components": [{"verifier_id": "b"}]})
+
+    change = {"logic": {"components": [{"verifier_id": "a"}]}}
+    reply = platform.http.put("/api/verifiers/b", json=change)
+
+    assert (reply.status_code, reply.json()["code"]) == (422, "verifier_cycle")
+    assert "b -> a -> b" in reply.json()["detail"]
+    assert get(platform, "b")["version"] == 1
+
+
+def test_a_composite_of_what_is_not_there_is_refused_when_it_is_written(platform: Running) -> None:
+    create(platform)
+    whole = {"name": "all", "type": "composite", "logic": {"components": [{"verifier_id": "gone"}]}}
+    sound = {"components": [{"verifier_id": RULE["id"]}]}
+    create(platform, id="sound", type="composite", logic=sound)
+
+    for reply in (
+        platform.http.post("/api/verifiers", json=whole),
+        platform.http.put("/api/verifiers/sound", json={"logic": whole["logic"]}),
+    ):
+        assert (reply.status_code, reply.json()["code"]) == (422, "invalid_verifier")
+        assert "there is no verifier 'gone'" in reply.json()["detail"]
+    assert get(platform, "sound")["logic"] == sound
+
+
+def test_a_verifier_in_use_is_not_deleted_and_says_whose_component_it_is(platform: Running) -> None:
+    create(platform)
+    create(
+        platform, id="all", type="composite", logic={"components": [{"verifier_id": RULE["id"]}]}
+    )
+
+    reply = platform.http.delete(f"/api/verifiers/{RULE['id']}")
+
+    assert (reply.status_code, reply.json()["code"]) == (409, "verifier_in_use")
+    assert "is a component of 'all'" in reply.json()["detail"]
+    platform.ok(platform.http.delete("/api/verifiers/all"))
+    platform.ok(platform.http.delete(f"/api/verifiers/{RULE['id']}"))
+
+
+# One test froze the server for minutes.
+def test_the_server_answers_while_it_judges_what_was_made_to_take_long(platform: Running) -> None:
+    many = f"a in [{','.join(['b'] * 900)}]"
+    create(platform, id="slow", logic={"conditions": [many]})
+    state = {"a": [0] * 240_000, "b": [*[0] * 239_999, 1]}
+    worst, over = 0.0, threading.Event()
+
+    def ask() -> None:
+        nonlocal worst
+        while not over.is_set():
+            began = time.monotonic()
+            platform.http.get("/healthz")
+            worst = max(worst, time.monotonic() - began)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        verdict = judged(platform, "slow", state=state)
+    finally:
+        over.set()
+        asking.join()
+
+    assert (verdict["score"], verdict["passed"]) == (0.0, False)
+    assert worst < 3  # 0.1 s on a quiet machine
+    too_large = {"state": {"a": [0] * 1_100_000}}
+    assert platform.http.post("/api/verifiers/slow/test", json=too_large).status_code == 413
 
 
 def test_an_attached_verifier_has_a_weight_and_can_be_detached(platform: Running) -> None:

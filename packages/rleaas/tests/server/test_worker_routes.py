@@ -1,17 +1,22 @@
 import hashlib
+import json
+import os
+import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
 from rlcore import mint_token
-from rleaas.server.jobs.scheduler import worker_subject
+from rleaas.server.rules.worker_tokens import worker_subject
 from rleaas.server.store.tables import JobRow
 
-from .conftest import Running, Start
+from .archives import policy_file
+from .conftest import IMPATIENT, Running, Start
 
-CONTENT = b"a policy"
+CONTENT = policy_file()
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 
 
@@ -65,6 +70,32 @@ def test_a_batch_that_comes_twice_counts_once(
     assert log.count("once") == 1
 
 
+def test_lines_of_a_batch_that_could_not_be_committed_are_in_the_log_once(
+    at_work: tuple[Running, str, httpx.Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform, job_id, http = at_work
+    logs = platform.server.state.logs
+    batch = {"seq": 10**6, "reports": [{"type": "log", "data": {"lines": ["same", "same"]}}]}
+    write = logs.append_once
+
+    def write_and_die(job: str, number: str, lines: list[str]) -> None:
+        write(job, number, lines)
+        if not lines:  # of the worker that is really there
+            return
+        logs.append(job, ["of the worker itself"])
+        raise OSError("the server dies before its commit")
+
+    monkeypatch.setattr(logs, "append_once", write_and_die)
+    assert http.post("/reports", json=batch).status_code >= 500
+    monkeypatch.undo()
+    assert http.post("/reports", json=batch).json()["accepted"] is True
+    assert http.post("/reports", json={**batch, "seq": 10**6 + 1}).json()["accepted"] is True
+
+    log = platform.http.get(f"/api/training/jobs/{job_id}/logs").json()
+    said = [line for line in log if line in {"same", "of the worker itself"}]
+    assert said == ["same", "same", "of the worker itself", "same", "same"]
+
+
 def test_progress_counts_episodes_and_only_the_end_is_a_hundred(
     at_work: tuple[Running, str, httpx.Client],
 ) -> None:
@@ -87,8 +118,7 @@ def test_a_file_that_is_not_what_was_promised_is_not_kept(
 
     assert (reply.status_code, reply.json()["code"]) == (422, "checkpoint_corrupted")
     assert platform.http.get(f"/api/checkpoints/ckpt_{job_id}_5").status_code == 404
-    folder = platform.server.state.files.path(job_id, "x").parent
-    assert list(folder.iterdir()) == []
+    assert platform.server.state.artifacts.digests() == set()
 
 
 def test_a_file_that_comes_twice_is_one_checkpoint(
@@ -114,6 +144,31 @@ def test_a_checkpoint_without_digest_or_episode_is_refused(
     assert reply.status_code == 422
     assert "x-content-sha256" in reply.json()["detail"]
     assert "episode" in reply.json()["detail"]
+
+
+def test_what_is_no_policy_of_the_job_is_refused_and_not_kept(
+    at_work: tuple[Running, str, httpx.Client],
+) -> None:
+    platform, job_id, http = at_work
+
+    def refused(content: bytes, where: str = "") -> list[str]:
+        reply = http.put(
+            f"/checkpoints/ckpt_{job_id}_5{where}",
+            params={"episode": "5"},
+            content=content,
+            headers={"x-content-sha256": hashlib.sha256(content).hexdigest()},
+        )
+        assert reply.status_code == 422
+        assert f"'ckpt_{job_id}_5'" in reply.json()["detail"]
+        return [reply.json()["code"], reply.json()["detail"].partition(" is ")[2]]
+
+    assert refused(b"a policy")[0] == "checkpoint_unreadable"
+    assert refused(CONTENT, "/state")[0] == "checkpoint_unreadable"
+    assert refused(policy_file(algorithm="DQN")) == [
+        "checkpoint_of_other_algorithm",
+        "of 'DQN', and its job trains 'PPO'",
+    ]
+    assert platform.server.state.artifacts.digests() == set()
 
 
 def test_an_id_that_is_a_path_is_refused(at_work: tuple[Running, str, httpx.Client]) -> None:
@@ -175,3 +230,51 @@ def test_a_workers_token_ends_a_minute_after_its_job(
 
     assert (late.status_code, late.json()["accepted"]) == (200, False)
     assert [reply.status_code for reply in after] == [401, 401]
+
+
+def test_a_worker_that_is_killed_while_it_uploads_leaves_nothing_half_written(
+    at_work: tuple[Running, str, httpx.Client],
+) -> None:
+    platform, job_id, http = at_work
+
+    def broken_off() -> Iterator[bytes]:
+        yield CONTENT[:3]
+        raise ConnectionAbortedError
+
+    with pytest.raises(ConnectionAbortedError):
+        http.put(
+            f"/checkpoints/ckpt_{job_id}_5",
+            params={"episode": "5"},
+            content=broken_off(),
+            headers={"x-content-sha256": DIGEST},
+        )
+    data = platform.server.state.settings.data_dir
+    until = time.monotonic() + 5
+    while (left := [*data.rglob(".incoming-*")]) and time.monotonic() < until:
+        time.sleep(0.02)
+
+    assert left == []
+    assert platform.server.state.artifacts.digests() == set()
+    assert put(http, job_id).json()["sha256"] == DIGEST  # and the next attempt uploads it
+
+
+def test_a_worker_that_stands_still_is_ended_and_its_job_started_again(start: Start) -> None:
+    patience = replace(IMPATIENT, to_report=3.0)
+    platform = start(plan=[("until_cancelled", {})], patience=patience)
+    platform.ready()
+    job_id = platform.train()
+    platform.http.get(f"/api/training/jobs/{job_id}/log-page", params={"wait_seconds": 10})
+
+    def row() -> JobRow:
+        with platform.server.state.database.read(1) as session:
+            return session.get_one(JobRow, job_id)
+
+    handle = row().worker
+    assert handle is not None
+    os.kill(int(json.loads(handle)["pid"]), signal.SIGSTOP)
+    until = time.monotonic() + 20
+    while (found := row()).attempts < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+
+    assert (found.attempts, found.restarts) == (2, 1)
+    assert found.history[0]["ended"] == "did not report for 3 s and was ended"

@@ -10,13 +10,19 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 from rlcore import mint_token
-from rleaas.server.jobs.scheduler import worker_subject
+from rleaas.evaluation.rollouts import RolloutRecord, RolloutWriter, StepRecord
+from rleaas.server.rules.worker_tokens import worker_subject
+from rleaas.server.store.tables import RolloutRow
+from sqlalchemy import select
 
+from .archives import policy_file, state_file
 from .conftest import Running
 
 # JSON has no narrower type than Any.
@@ -205,10 +211,15 @@ def _catalogue(one: Walk) -> None:
     one.ask(
         "POST /api/verifiers/{verifier_id}/test",
         judged,
-        expect=501,
-        again=False,
         verifier_id="verif_1",
     )
+    episodes = {
+        "good": [{"trajectory": [{"tool": "run_aml_check"}]}],
+        "bad": [{"state": {"transfer_amount": 300_000}}],
+        "repeats": 1,
+    }
+    one.ask("POST /api/verifiers/{verifier_id}/audit", episodes, verifier_id="verif_1")
+    one.ask("GET /api/verifiers/{verifier_id}/audits", verifier_id="verif_1")
     weight = {"verifier_id": "verif_1", "weight": 0.5}
     one.ask("POST /api/environments/{env}/verifiers", weight, env=env)
     one.ask("GET /api/environments/{env}/verifiers", env=env)
@@ -233,17 +244,19 @@ def _catalogue(one: Walk) -> None:
     one.ask("DELETE /api/scenario-suites/{suite_id}", suite_id=kept["id"])
     one.ask("DELETE /api/scenarios/{scenario_id}", scenario_id="scen_1")
     one.ask("GET /api/scenario-library")
-    one.ask("GET /api/scenario-library/{library_id}", expect=404, library_id="fin_1")
+    one.ask("GET /api/scenario-library/{library_id}", library_id="finsim_wire_001")
 
 
 def _work(one: Walk) -> str:
     env, platform = "CartPole-Prod", one.platform
     asked = {"algorithm": "PPO", "num_episodes": 100, "seed": 7, "run_name": "first try"}
+    one.ask("POST /train/{env}/check", asked, env=env)
     job = str(one.ask("POST /train/{env}", asked, env=env)["job_id"])
     assert platform.finished("training", job) == "completed"
     checkpoint = f"ckpt_{job}_7"
     one.ask("GET /training/{job_id}", job_id=job)
     one.ask("GET /api/training/jobs", query={"limit": 10})
+    one.ask("GET /api/training/queue")
     for what in ("metrics", "logs", "log-page", "checkpoints"):
         one.ask(f"GET /api/training/jobs/{{job_id}}/{what}", job_id=job)
     one.ask("GET /api/checkpoints/{checkpoint_id}", checkpoint_id=checkpoint)
@@ -276,11 +289,28 @@ def _work(one: Walk) -> str:
     one.ask("GET /api/evaluations")
     one.ask("GET /api/evaluations/{evaluation_id}", evaluation_id=first)
     one.ask("GET /api/evaluations/{evaluation_id}/report", evaluation_id=first)
+    one.ask("GET /api/evaluations/{evaluation_id}/rollouts", evaluation_id=first)
+    person = {"episode": 0, "passed": True, "score": 0.9, "comments": "Steady"}
+    one.ask("POST /api/evaluations/{evaluation_id}/human-evals", person, evaluation_id=first)
+    one.ask("GET /api/evaluations/{evaluation_id}/human-evals", evaluation_id=first)
+    one.ask("GET /api/evaluations/{evaluation_id}/agreement", evaluation_id=first)
+    path = "POST /api/evaluations/{evaluation_id}/reproduce"
+    again = one.ask(path, {"name": "Once more"}, evaluation_id=first)["id"]
+    assert platform.finished("evaluation", again) == "completed"
+    one.ask("GET /api/evaluations/{evaluation_id}/reproduction", evaluation_id=again)
+    # Its worker is a script, and stored no steps.
+    _place(platform, first, "0" * 64)
+    judges = {"verifier_ids": ["verif_1"]}
+    path = "POST /api/evaluations/{evaluation_id}/rescore"
+    judged = one.ask(path, judges, evaluation_id=first)["id"]
+    assert platform.finished("evaluation", judged) == "completed"
+    _place(platform, first, None)
     stored = {"environment_name": env, "steps": STEPS, "id": "roll_1", "job_id": job}
     one.ask("POST /api/rollouts", stored)
     one.ask("POST /api/rollouts", {**stored, "id": "roll_2"}, again=False)
     report = one.ask("POST /api/rollouts/export", {"evaluation_id": first, "format": "json"})
     one.ask("GET /api/rollout-reports/{name}", name=report["report_url"].rpartition("/")[2])
+    one.ask("GET /api/report-key")
     one.ask("GET /api/rollouts-all", query={"limit": 2})
     pair = {"baseline_id": "roll_1", "trained_id": "roll_2"}
     one.ask("GET /api/rollout-comparison/{env}", query=pair, env=env)
@@ -292,30 +322,75 @@ def _work(one: Walk) -> str:
     return job
 
 
+def _place(platform: Running, job: str, digest: str | None) -> None:
+    with platform.server.state.database.write() as session:
+        for row in session.scalars(select(RolloutRow).where(RolloutRow.job_id == job)):
+            row.file_sha256 = digest
+
+
 def _worker(one: Walk, env: str) -> None:
     state = one.platform.server.state
     one.slowly.set()
-    job = str(one.ask("POST /train/{env}", {"run_name": "waits"}, again=False, env=env)["job_id"])
+    asked = {"run_name": "waits", "verifier_ids": ["verif_1"]}
+    job = str(one.ask("POST /train/{env}", asked, again=False, env=env)["job_id"])
     token = mint_token(
         state.keys.workers, subject=worker_subject("training", job), expires_at=time.time() + 60
     )
+    while job not in {row["job_id"] for row in _running(one)}:
+        time.sleep(0.01)  # its first attempt counts from then on
     own = {"authorization": f"Bearer {token}"}
     path: dict[str, Any] = {"kind": "training", "id": job}
     one.ask("GET /api/worker/{kind}/{id}/assignment", headers=own, **path)
     reports = [{"type": "metric", "data": {"episode": 1, "avg_reward": 20.5}}]
     batch = {"seq": 10**6, "reports": reports}
     one.ask("POST /api/worker/{kind}/{id}/reports", batch, headers=own, again=False, **path)
-    content = b"a policy"
+    episode = {"verifier_id": "verif_1", "steps": [{"tool": "pay"}], "state": {"approved": True}}
+    one.ask("POST /api/worker/{kind}/{id}/judge", episode, headers=own, **path)
+    content, kept = policy_file(), state_file()
+    state_sha256 = hashlib.sha256(kept).hexdigest()
+    one.ask(
+        "PUT /api/worker/{kind}/{id}/checkpoints/{checkpoint_id}/state",
+        content=kept,
+        headers={**own, "x-content-sha256": state_sha256},
+        checkpoint_id=f"ckpt_{job}_1",
+        **path,
+    )
     one.ask(
         "PUT /api/worker/{kind}/{id}/checkpoints/{checkpoint_id}",
-        query={"episode": 1, "avg_reward": 20.5},
+        query={"episode": 1, "avg_reward": 20.5, "state_sha256": state_sha256},
         content=content,
         headers={**own, "x-content-sha256": hashlib.sha256(content).hexdigest()},
         checkpoint_id=f"ckpt_{job}_1",
         **path,
     )
+    one.ask("GET /api/checkpoints/{checkpoint_id}/state", checkpoint_id=f"ckpt_{job}_1")
+    played = _rollouts()
+    digest = hashlib.sha256(played).hexdigest()
+    one.ask(
+        "PUT /api/worker/{kind}/{id}/rollouts/{name}",
+        content=played,
+        headers={**own, "x-content-sha256": digest},
+        name="part-1",
+        **path,
+    )
+    one.ask("GET /api/rollout-files/{sha256}", sha256=digest)
     one.ask("POST /api/training/jobs/{job_id}/cancel", job_id=job)
     one.slowly.clear()
+
+
+def _rollouts() -> bytes:
+    step = StepRecord(index=0, tool="wire", arguments={"amount": 7}, reward=1.0)
+    with TemporaryDirectory() as directory:
+        path = Path(directory) / "rollouts.parquet"
+        with RolloutWriter(path) as writer:
+            writer.add(RolloutRecord(id="first", outcome="success", reward=1.0, steps=(step,)))
+        return path.read_bytes()
+
+
+def _running(one: Walk) -> list[Json]:
+    reply = one.platform.http.get("/api/training/jobs", params={"status": "running"})
+    found: list[Json] = one.platform.ok(reply)["jobs"]  # type: ignore[assignment]
+    return found
 
 
 def _records(one: Walk, job: str, site: str) -> None:

@@ -21,9 +21,9 @@ from rlcore import (
 )
 from sqlalchemy.orm import Session
 
-from rleaas.server.jobs.scheduler import worker_subject
 from rleaas.server.principals import WORKER, Principal, Scope
 from rleaas.server.rules.grants import RATE
+from rleaas.server.rules.worker_tokens import read_subject
 from rleaas.server.state import ServerState
 
 READING_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -139,8 +139,11 @@ async def may_still(request: Request, caller: CallerOf) -> bool:
     return True
 
 
-async def require_worker(kind: str, id: str, state: State, bearer: Bearer) -> None:
-    """Let only the worker of this job pass, until shortly after the job's end.
+async def require_worker(kind: str, id: str, state: State, bearer: Bearer) -> int:
+    """Let only workers of this job pass, until shortly after the job's end.
+
+    Returns:
+        The attempt that the token is for; `require_current` says whether it still counts.
 
     Raises:
         AuthenticationError: there is no token, it is not one of ours, or its job has ended.
@@ -152,11 +155,16 @@ async def require_worker(kind: str, id: str, state: State, bearer: Bearer) -> No
         claims = verify_token(state.keys.workers, bearer.credentials, subject=None, now=time.time())
     except TokenRejected as error:
         raise AuthenticationError(str(error)) from error
-    if claims.subject != worker_subject(kind, id):
+    subject = read_subject(claims.subject)
+    if subject is None or (subject.kind, subject.job_id) != (kind, id):
         raise PermissionDeniedError("the token is for another job")
     found = await _identified(state, bearer)
     if not found.user_id.startswith(f"{WORKER}:"):  # an open server takes it for anybody's
         raise AuthenticationError("the job of this token has ended")
+    return subject.attempt
+
+
+Attempt = Annotated[int, Depends(require_worker)]
 
 
 def _caller(

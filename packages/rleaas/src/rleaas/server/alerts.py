@@ -8,13 +8,15 @@ from sqlalchemy.orm import Session
 from rleaas.server.rules import governance as rules
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.governance import AVG_REWARD_DROP, Alert
-from rleaas.server.rules.json_values import items, number
-from rleaas.server.store import audit, governance, jobs
+from rleaas.server.rules.json_values import integer, items, number
+from rleaas.server.store import audit, governance, jobs, kpis
 from rleaas.server.store.audit import ServerItself
 from rleaas.server.store.tables import JobRow, JsonObject, RolloutRow
 
 REWARD_COLLAPSE = "reward_collapse_alert"
 ALERT = "alert"
+# Before so many episodes the running mean is over too few: one lucky episode would be a peak.
+SETTLED = 10
 _PEAK = "peak_avg_reward"
 _RAISED = "alerts"
 
@@ -22,14 +24,18 @@ _RAISED = "alerts"
 def watch(session: Session, row: JobRow, kind: str, data: JsonObject) -> None:
     """Look at a job after a worker's report; each threshold alerts once in a job's life."""
     if kind == "metric":
-        _watch_training(session, row, number(data.get("avg_reward")))
+        if (integer(data.get("episode")) or 0) >= SETTLED:
+            _watch_training(session, row, number(data.get("avg_reward")))
     elif kind == "completed":
         config = _config(session, row)
         rate = row.results.get("pass_rate", row.results.get("success_rate"))
         failed = rules.compliance_fail_rate(
             _checks(session, row), rules.texts(config["compliance_tags"])
         )
-        _raise_all(session, row, config, rules.alerts_of_result(config, number(rate), failed))
+        found = rules.alerts_of_result(config, number(rate), failed)
+        if row.kind == jobs.EVALUATION:
+            found = [*found, *_against_the_last(session, row, config)]
+        _raise_all(session, row, config, found)
 
 
 def _watch_training(session: Session, row: JobRow, now: float | None) -> None:
@@ -43,6 +49,13 @@ def _watch_training(session: Session, row: JobRow, now: float | None) -> None:
         return
     config = _config(session, row)
     _raise_all(session, row, config, rules.alerts_of_training(config, best, now))
+
+
+def _against_the_last(session: Session, row: JobRow, config: rules.Config) -> list[Alert]:
+    earlier = kpis.before(session, row)
+    best = None if earlier is None else number(earlier.get("avg_reward"))
+    now = number(kpis.of_job(session, row.id)["avg_reward"])
+    return [] if best is None or now is None else rules.alerts_of_training(config, best, now)
 
 
 def _raise_all(session: Session, row: JobRow, config: rules.Config, alerts: list[Alert]) -> None:

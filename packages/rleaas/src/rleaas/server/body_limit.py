@@ -9,7 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MEBIBYTE = 2**20
 MAX_BODY = 16 * MEBIBYTE
 MAX_REPORTS = 256 * MEBIBYTE  # an evaluation's end brings up to 100 000 episodes at once
+MAX_EPISODE = 2 * MEBIBYTE  # judging an episode that is sent along takes the server's own time
 _CHECKPOINT = re.compile(r"/api/worker/training/[^/]+/checkpoints/[^/]+")
+_TEST = re.compile(r"/api/verifiers/[^/]+/test")
 _REPORTS = re.compile(r"/api/worker/[^/]+/[^/]+/reports")
 
 
@@ -47,6 +49,8 @@ def _limit_of(scope: Scope) -> int | None:
         return None  # its route counts against a limit of its own
     if scope["method"] == "POST" and path == "/api/data-assets":
         return None  # so does this one
+    if scope["method"] == "POST" and _TEST.fullmatch(path):
+        return MAX_EPISODE
     return MAX_REPORTS if _REPORTS.fullmatch(path) else MAX_BODY
 
 

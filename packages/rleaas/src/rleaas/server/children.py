@@ -6,13 +6,34 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO, Final
+from typing import IO, Final, Protocol
 
 # What children have to know of it they are told; the rest are secrets, or about other processes.
 _OURS: Final = ("RLEAAS_", "RLMESH_TOKEN", "RLMESH_SERVE_")
 _TOLD_TO_ALL: Final = frozenset({"RLEAAS_CACHE"})
 # It opens the database where its URL holds no password.
 _DATABASE_SECRETS: Final = frozenset({"PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE"})
+
+
+class Child(Protocol):
+    """A process that leads a group of its own."""
+
+    @property
+    def pid(self) -> int:
+        """Its number, and that of its group."""
+        ...
+
+    def poll(self) -> int | None:
+        """Its exit code, if it has ended."""
+        ...
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end.
+
+        Raises:
+            subprocess.TimeoutExpired: it still runs.
+        """
+        ...
 
 
 class Children:
@@ -26,7 +47,7 @@ class Children:
         # it, and the threads that serve requests come and go.
         self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rleaas-children")
         self._lock = threading.Lock()
-        self._alive: set[subprocess.Popen[bytes]] = set()
+        self._alive: set[Child] = set()
         self._closed = False
         self._hurried = False
 
@@ -51,7 +72,7 @@ class Children:
                     raise RuntimeError("the server is stopping; no process is started any more")
                 child = subprocess.Popen(
                     command,
-                    env={**inherited(os.environ), **environment},
+                    env=variables_of_child(environment),
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -63,7 +84,12 @@ class Children:
 
         return self._starter.submit(start).result()
 
-    def stop(self, child: subprocess.Popen[bytes], *, grace: float) -> None:
+    def adopt(self, child: Child) -> None:
+        """Count a process among the children that another has started for us."""
+        with self._lock:
+            self._alive.add(child)
+
+    def stop(self, child: Child, *, grace: float) -> None:
         """Ask the process group to end, and after `grace` seconds make it end."""
         self.signal(child, signal.SIGTERM)
         try:
@@ -73,7 +99,7 @@ class Children:
             child.wait()
         self.reaped(child)
 
-    def signal(self, child: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    def signal(self, child: Child, number: signal.Signals) -> None:
         """Send a signal to the process and to all that it started."""
         try:
             os.killpg(child.pid, number)
@@ -88,7 +114,7 @@ class Children:
         for child in left:
             self.signal(child, signal.SIGKILL)
 
-    def reaped(self, child: subprocess.Popen[bytes]) -> None:
+    def reaped(self, child: Child) -> None:
         """Take note that the process has ended; what it left behind ends too."""
         self.signal(child, signal.SIGKILL)
         with self._lock:
@@ -104,6 +130,11 @@ class Children:
         for child in left:
             self.stop(child, grace=grace)
         self._starter.shutdown()
+
+
+def variables_of_child(environment: Mapping[str, str]) -> dict[str, str]:
+    """All variables of a child that is given these beside what it inherits."""
+    return {**inherited(os.environ), **environment}
 
 
 def inherited(variables: Mapping[str, str]) -> dict[str, str]:

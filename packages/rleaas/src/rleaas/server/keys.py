@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from cryptography.fernet import Fernet, InvalidToken
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rlcore import ConfigurationError, Secret, ServerFailure
+
+from rleaas.resources.report_signature import key_id_of, signature_text
 
 LENGTH: Final = 32
 
@@ -34,9 +38,17 @@ class ServerKeys:
         return self._derive("workers")
 
     @property
-    def reports(self) -> Secret:
-        """The key that signs exported reports."""
-        return self._derive("reports")
+    def report_public_key(self) -> tuple[str, str]:
+        """The id of the key that signs reports, and its public half as PEM."""
+        public = self._report_key().public_key()
+        pem = public.public_bytes(
+            serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+        )
+        return key_id_of(public.public_bytes_raw()), pem.decode()
+
+    def sign_report(self, content: bytes) -> str:
+        """Sign exactly these bytes."""
+        return signature_text(self.report_public_key[0], self._report_key().sign(content))
 
     @property
     def audit(self) -> Secret:
@@ -67,6 +79,12 @@ class ServerKeys:
                 retryable=False,
                 hint="Put the server's own server.key back, or save the secret again",
             ) from error
+
+    def _report_key(self) -> Ed25519PrivateKey:
+        # Made once with the secret in server.key, which only its owner may read.
+        return Ed25519PrivateKey.from_private_bytes(
+            bytes.fromhex(self._derive("reports:ed25519").reveal())
+        )
 
     def _box(self, purpose: str) -> Fernet:
         key = bytes.fromhex(self._derive(f"seal:{purpose}").reveal())

@@ -97,7 +97,11 @@ class Listening:
         if now and not self._web.force_exit:
             self._web.force_exit = True
             # Not here: a signal handler must not wait for a lock of the thread it interrupts.
-            threading.Thread(target=self.state.hurry, name="rleaas-hurry", daemon=True).start()
+            hurry = threading.Thread(target=self.state.hurry, name="rleaas-hurry", daemon=True)
+            try:
+                hurry.start()
+            except RuntimeError:  # at the end of the interpreter: it starts no thread any more
+                self.state.hurry()
 
 
 class _WebServer(uvicorn.Server):

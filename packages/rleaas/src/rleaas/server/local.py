@@ -1,21 +1,31 @@
 """A real server inside this process, for the quickstart and for tests."""
 
+import atexit
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import Self
 
 from rlcore import PlatformTimeout, RLEaaSError, Secret
 
+from rleaas.server.interrupts import interrupts_held
 from rleaas.server.listening import Listening, MakeState
 from rleaas.server.settings import ServerSettings
 from rleaas.server.state import ServerState
 
 _START_SECONDS = 30.0
+# Longer than workers and requests are given to end in good order.
+_END_SECONDS = 60.0
+_END_NOW_SECONDS = 15.0
+_GLANCE_SECONDS = 0.1
 
 
 class LocalServer:
     """A context manager: inside it, a server answers at `url`; after it, nothing of it is left.
+
+    Ctrl-C while it ends hurries it, and is raised when it has ended. Where Ctrl-C has kept it from
+    being told to end, it ends with this process.
 
     Args:
         data_dir: where its data is kept; without it, in a directory that goes with the server.
@@ -92,6 +102,7 @@ class LocalServer:
             self._clean()
             raise
         self._listening = listening
+        atexit.register(self._stop_at_exit)
         ready = threading.Event()
 
         def run() -> None:
@@ -111,11 +122,11 @@ class LocalServer:
             self.stop()
             raise
         if not started:
-            self.stop()
+            self.stop(now=True)
             raise PlatformTimeout(f"the server did not start within {_START_SECONDS:g} s")
         if self._failure is not None:
             failure = self._failure
-            self._clean()
+            self._forget()
             raise RLEaaSError("the server did not start") from failure
 
     def stop(self, *, now: bool = False) -> None:
@@ -123,23 +134,40 @@ class LocalServer:
 
         Args:
             now: wait for no request and no process, as is done after Ctrl-C as well.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C came meanwhile; the server has ended all the same.
+            PlatformTimeout: something in the server hangs; its processes have been killed.
         """
         listening, thread = self._listening, self._thread
-        try:
-            if listening is not None and thread is not None:
-                self._end(listening, thread, now=now)
-        finally:
-            self._listening = self._thread = None
+        if listening is None:
             self._clean()
+            return
+        with interrupts_held(lambda: listening.stop(now=True)):
+            try:
+                if thread is not None:
+                    self._end(listening, thread, now=now)
+            finally:
+                self._forget()
 
     def _end(self, listening: Listening, thread: threading.Thread, *, now: bool) -> None:
         listening.stop(now=now)
-        try:
-            thread.join()
-        except KeyboardInterrupt:
+        if now or not _ended(thread, _END_SECONDS):
             listening.stop(now=True)
-            thread.join()
-            raise
+        if not _ended(thread, _END_NOW_SECONDS):
+            listening.state.hurry()
+            raise PlatformTimeout(
+                f"the server at {listening.url} did not end within {_END_NOW_SECONDS:g} s",
+                hint="Its processes were killed; its thread ends with this process",
+            )
+
+    def _stop_at_exit(self) -> None:
+        self.stop(now=True)
+
+    def _forget(self) -> None:
+        atexit.unregister(self._stop_at_exit)
+        self._listening = self._thread = None
+        self._clean()
 
     def _running(self) -> Listening:
         if self._listening is None:
@@ -150,3 +178,11 @@ class LocalServer:
         if self._temporary is not None:
             self._temporary.cleanup()
             self._temporary = None
+
+
+def _ended(thread: threading.Thread, seconds: float) -> bool:
+    # In slices: a signal that comes just before a wait for a lock is noticed after it only.
+    until = time.monotonic() + seconds
+    while thread.is_alive() and time.monotonic() < until:
+        thread.join(_GLANCE_SECONDS)
+    return not thread.is_alive()

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from rleaas.server.keys import ServerKeys
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.grants import tightest
+from rleaas.server.rules.worker_tokens import read_subject
 from rleaas.server.store import keys
 from rleaas.server.store.database import Database
 from rleaas.server.store.outages import outage_of
@@ -161,7 +162,10 @@ class Principals:
             claims = verify_token(self._signing.workers, bearer, subject=None, now=time.time())
         except TokenRejected:
             return None  # then it has to be a key
-        job_id = claims.subject.rpartition(":")[2]
+        subject = read_subject(claims.subject)
+        if subject is None:
+            return None
+        job_id = subject.job_id
         with self._database.read() as session:
             # It ends with its job, but for a moment in which the worker says goodbye.
             late = datetime.now(UTC) - timedelta(seconds=GOODBYE_SECONDS)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC
 from typing import Final
 
+from rleaas.reports import harmless
 from rleaas.server.store.tables import AuditRow, JsonObject
 
 COLUMNS: Final = (
@@ -74,10 +75,3 @@ def _line(cells: Iterable[object]) -> str:
     text = io.StringIO()
     csv.writer(text).writerow(cells)
     return text.getvalue()
-
-
-def harmless(value: object) -> object:
-    """The value as a cell that no spreadsheet takes for a formula; anybody may name things."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"
-    return value

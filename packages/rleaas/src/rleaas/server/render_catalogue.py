@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from rleaas.server.rules import acting_tools
+from rleaas.server.rules.library import BUILT_IN, VERSION, BuiltInSuite
 from rleaas.server.store.tables import (
     AgentRecordRow,
     AgentRow,
@@ -11,6 +13,7 @@ from rleaas.server.store.tables import (
     ScenarioRow,
     SuiteRow,
     ToolRow,
+    VerifierAuditRow,
     VerifierRow,
     VerifierVersionRow,
 )
@@ -22,7 +25,7 @@ def tool(row: ToolRow, names: Names) -> JsonObject:
     """A tool; without an environment it is for all of them."""
     return {
         "source": "custom",
-        **row.details,
+        **acting_tools.shown(row.details),
         "id": row.id,
         "name": row.name,
         "type": row.type,
@@ -65,6 +68,19 @@ def verifier_version(row: VerifierVersionRow, verifier_id: str) -> JsonObject:
     }
 
 
+def verifier_audit(row: VerifierAuditRow, verifier_id: str, audited: bool) -> JsonObject:
+    """What a grader test found, and whether it counts for the verifier as it is now."""
+    return {
+        **row.report,
+        "id": row.id,
+        "verifier_id": verifier_id,
+        "version": row.version,
+        "passed": row.passed,
+        "audited": audited,
+        "created_at": time(row.created_at),
+    }
+
+
 def scenario(row: ScenarioRow, names: Names) -> JsonObject:
     """A scenario."""
     place = _place(row, names)
@@ -96,6 +112,23 @@ def suite(row: SuiteRow, names: Names) -> JsonObject:
         "version": row.version,
         **_place(row, names),
         **_times(row),
+    }
+
+
+def built_in_suite(one: BuiltInSuite) -> JsonObject:
+    """A suite that is the same everywhere."""
+    return {
+        "id": one.id,
+        "type": "suite",
+        "name": one.name,
+        "purpose": one.purpose,
+        "scenario_ids": one.scenario_ids,
+        "version": VERSION,
+        "source": BUILT_IN,
+        "vertical": one.vertical,
+        "content_sha256": one.digest,
+        "environment": "",
+        "environment_id": None,
     }
 
 

@@ -1,18 +1,18 @@
 """Reports that were exported: files with the digest of exactly their bytes."""
 
 import hashlib
-import hmac
 import os
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from rlcore import NotFoundError, Secret
+from rlcore import NotFoundError
 
-_NAME: Final = re.compile(r"report_[0-9a-f]{24}\.(json|csv|pdf)")
+_NAME: Final = re.compile(r"report_[0-9a-f]{24}\.(json|csv|pdf|html)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,9 @@ class ReportFile:
 class ReportFiles:
     """The exported reports of each organisation; none sees those of another."""
 
-    def __init__(self, root: Path, key: Secret) -> None:
+    def __init__(self, root: Path, sign: Callable[[bytes], str]) -> None:
         self._root = root
-        self._key = key
+        self._sign = sign
 
     def keep(self, organisation: int, format: str, content: bytes) -> ReportFile:
         """Write a report; it is there as a whole, or not at all."""
@@ -43,8 +43,8 @@ class ReportFiles:
             file.flush()
             os.fsync(file.fileno())
         part.replace(place)
-        signature = hmac.new(self._key.reveal().encode(), content, hashlib.sha256).hexdigest()
-        return ReportFile(name, hashlib.sha256(content).hexdigest(), signature, len(content))
+        digest = hashlib.sha256(content).hexdigest()
+        return ReportFile(name, digest, self._sign(content), len(content))
 
     def remove_older(self, organisation: int, before: datetime) -> int:
         """Delete the reports that were written before a moment; returns how many."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, cast
 
+from rleaas.reports import told
 from rleaas.server.rules.json_values import items, number
 from rleaas.server.store.tables import JsonObject
 
@@ -23,6 +24,10 @@ _COLUMNS: Final = (
     ("steps", "steps", 20),
     ("success", "success", 20),
     ("error", "error", 40),
+)
+_SCORES: Final = (
+    ("overall score", "overall_score", "score_interval"),
+    ("pass rate", "pass_rate", "pass_interval"),
 )
 _LONGEST_CELL: Final = 24
 _LONGEST_FACT: Final = 2000
@@ -76,12 +81,21 @@ def _facts(document: FPDF, report: JsonObject, made: datetime) -> None:
     _fact(document, "ended", report.get("completed_at"))
     versions = report.get("package_versions")
     if isinstance(versions, dict):
-        told = cast("JsonObject", versions)
-        _fact(document, "packages", ", ".join(f"{name} {told[name]}" for name in sorted(told)))
-    breakdown = report.get("verifier_breakdown")
-    if isinstance(breakdown, dict):
-        for name, said in cast("JsonObject", breakdown).items():
-            _fact(document, f"verifier {name}"[:30], said)
+        known = cast("JsonObject", versions)
+        _fact(document, "packages", ", ".join(f"{name} {known[name]}" for name in sorted(known)))
+    for title, name, bounds in _SCORES:
+        measured = told.measured(report, name, bounds)
+        _fact(document, title, None if measured is None else told.in_words(measured))
+    for one in items(report.get("warnings")):
+        _fact(document, "warning", one)
+    for kind in ("tier", "scenario", "verifier"):
+        _group(document, kind, told.groups(report, kind))
+    for name in ("costs", "provenance"):
+        found = told.facts(report.get(name))
+        if found:
+            _heading(document, name.capitalize(), 11)
+        for key, value in found.items():
+            _fact(document, key.replace("_", " "), told.in_words(value))
 
 
 def _episodes(document: FPDF, report: JsonObject) -> None:
@@ -98,10 +112,27 @@ def _episodes(document: FPDF, report: JsonObject) -> None:
         document.ln()
 
 
-def _heading(document: FPDF, text: str) -> None:
-    document.set_font(_FONT, "B", 16)
-    document.cell(0, 10, text)
-    document.ln(12)
+def _group(document: FPDF, kind: str, found: Sequence[told.Facts]) -> None:
+    if not found:
+        return
+    _heading(document, f"{kind.capitalize()}s", 11)
+    for one in found:
+        score = told.in_words(told.measured(one, "mean_score", "interval"))
+        rate = told.in_words(told.measured(one, "pass_rate", "pass_interval"), percent=True)
+        count = one.get("judged" if kind == "verifier" else "scored")
+        said = f"score {score}, pass rate {rate}, of {told.in_words(count)}"
+        if kind == "verifier":
+            said += f"; version {told.in_words(one.get('version'))}"
+            said += f", audited: {told.in_words(one.get('audited'))}"
+            said += f", errors: {told.in_words(one.get('errors'))}"
+        _fact(document, told.in_words(one.get("label")), said)
+
+
+def _heading(document: FPDF, text: str, size: int = 16) -> None:
+    document.ln(0 if size > 11 else 3)
+    document.set_font(_FONT, "B", size)
+    document.cell(0, 10 if size > 11 else 6, text)
+    document.ln(12 if size > 11 else 7)
 
 
 def _fact(document: FPDF, label: str, value: object) -> None:

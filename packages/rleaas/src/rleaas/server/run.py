@@ -12,14 +12,18 @@ from types import FrameType
 from rlcore import Error
 from rlcore.environ import snapshot
 
+from rleaas.server.jobs.ray_cluster import RayCluster
 from rleaas.server.listening import Listening
 from rleaas.server.logs import log_format, written
 from rleaas.server.settings import (
     ServerSettings,
     allows_code,
+    artifacts_url,
     database_url,
     default_data_dir,
+    environments_at,
     is_loopback,
+    judge_endpoint,
     require_safe_host,
     server_api_key,
 )
@@ -35,17 +39,30 @@ def serve(
     api_key: str | None = None,
     require_key: bool = False,
     database: str | None = None,
+    artifacts: str | None = None,
     allow_insecure: bool = False,
     max_workers: int = 2,
+    max_restarts: int = 3,
+    worker_patience: float = 3600.0,
+    job_memory: float | None = None,
     allowed_hosts: Iterable[str] = (),
     allow_code: bool = False,
+    judge_url: str | None = None,
+    judge_model: str | None = None,
+    reward_files: Path | None = None,
     idle_minutes: float = 60.0,
     drain_seconds: float = 10.0,
     logs: str | None = None,
+    ray: RayCluster | None = None,
+    public_url: str | None = None,
+    environments_host: str = "127.0.0.1",
     on_ready: Callable[[str], None] | None = None,
     stop: threading.Event | None = None,
 ) -> int:
     """Serve until SIGINT, SIGTERM or `stop`, then end with all child processes.
+
+    Jobs that run are told to save their work then, and go on at the next start. When the server is
+    killed, workers go on, and the next server on the same data takes them up again.
 
     Args:
         host: where to listen; other machines are only let in with a key or `allow_insecure`.
@@ -55,10 +72,22 @@ def serve(
         require_key: let nobody in without a key of the database, such as `rleaas keys bootstrap`
             makes.
         database: the URL of the database; else `RLEAAS_DATABASE_URL`, else a file in the data.
+        artifacts: the URL of the files of checkpoints, such as `s3://bucket/prefix`; else
+            `RLEAAS_ARTIFACTS_URL`, else they are in the data.
         allow_insecure: listen on a public host without a key.
         max_workers: how many jobs run at the same time.
+        max_restarts: how often a job is started again, from its last checkpoint, after its worker
+            has died.
+        worker_patience: for how many seconds workers go on while there is no server to report to;
+            0 ends them with the server.
+        job_memory: how many MiB of memory a worker may use; None is no limit.
         allowed_hosts: hosts, as `name` or `name:port`, that the server may ask though they are not
             public: for repositories, probes, webhooks and `tcp://` sources of other organisations.
+        judge_url: the endpoint of the language model that judges for `llm_judge` verifiers, in
+            OpenAI's protocol, or in Anthropic's after `anthropic:`; its key is in
+            `RLEAAS_JUDGE_KEY`.
+        judge_model: the model there, whatever model a verifier names.
+        reward_files: a directory of reward functions, for clients that send the path of one only.
         allow_code: let every organisation register sources that are code; else
             `RLEAAS_ALLOW_CODE`, else only the operator's own may.
         idle_minutes: after how long an environment that nobody uses is stopped; 0 never.
@@ -66,6 +95,9 @@ def serve(
             twice, it waits for none.
         logs: the format, `text` or `json`, in which each request is written to standard error;
             else `RLEAAS_LOG_FORMAT`, else only warnings and errors are written, as text.
+        ray: the cluster that jobs are submitted to; without one they are processes of this machine.
+        public_url: where workers on other hosts reach the server; by default where it listens.
+        environments_host: the address of this machine at which environments are served.
         on_ready: called with the URL when the server answers; without it, the URL and the data
             directory are written to standard output.
         stop: ends the server when it is set.
@@ -85,12 +117,21 @@ def serve(
             api_key=key,
             needs_keys=require_key,
             database_url=database_url(database, snapshot()),
+            artifacts_url=artifacts_url(artifacts, snapshot()),
             is_local=not has_key and is_loopback(host),
             max_workers=max_workers,
+            max_restarts=max_restarts,
+            worker_patience=worker_patience or None,
+            job_memory_bytes=None if job_memory is None else int(job_memory * 2**20),
             allowed_hosts=frozenset(allowed_hosts),
             allow_code=allows_code(allow_code, snapshot()),
+            judge=judge_endpoint(judge_url, judge_model, snapshot()),
+            reward_files=reward_files,
             idle_seconds=idle_minutes * 60 or None,
             drain_seconds=drain_seconds,
+            ray=ray,
+            public_url=public_url,
+            environments_host=environments_at(environments_host),
         )
         listening = Listening(settings, host, port)
     except Error as error:

@@ -5,11 +5,13 @@ import os
 import secrets
 import socket
 from contextlib import ExitStack
+from pathlib import Path
 
-from rlcore import contract_digest
+from rlcore import MissingDependencyError, contract_digest
 
+from rleaas.server.artifacts.collecting import COLLECTING, ArtifactRound
+from rleaas.server.artifacts.store import ArtifactStore
 from rleaas.server.asset_files import AssetFiles
-from rleaas.server.checkpoint_files import CheckpointFiles
 from rleaas.server.children import Children
 from rleaas.server.courier import Courier
 from rleaas.server.denials import Denials
@@ -17,11 +19,17 @@ from rleaas.server.envhost.host import EnvironmentHost, Inspect
 from rleaas.server.envhost.idle import IdleWatch
 from rleaas.server.envhost.inspection import served_contract
 from rleaas.server.envhost.process import Launcher, ProcessLauncher
+from rleaas.server.exporting import ExportCommand, Exporter, export_command
 from rleaas.server.feed import Feed
 from rleaas.server.git import Git
 from rleaas.server.job_logs import JobLogs
 from rleaas.server.jobs.commands import WorkerCommand, worker_command
-from rleaas.server.jobs.scheduler import Patience, Scheduler
+from rleaas.server.jobs.executor import Executor
+from rleaas.server.jobs.local_executor import LocalExecutor
+from rleaas.server.jobs.patience import Patience
+from rleaas.server.jobs.scheduler import Rules, Scheduler
+from rleaas.server.jobs.zygote import Zygote
+from rleaas.server.judging import Judging
 from rleaas.server.keys import ServerKeys
 from rleaas.server.metrics import Metrics
 from rleaas.server.outbound import Outbound
@@ -29,6 +37,7 @@ from rleaas.server.principals import Principals
 from rleaas.server.probes import Probes
 from rleaas.server.report_files import ReportFiles
 from rleaas.server.retention import EVERY_SECONDS, Retention
+from rleaas.server.rollout_files import RolloutFiles
 from rleaas.server.rounds import Round, Rounds
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.rates import Rates
@@ -38,6 +47,8 @@ from rleaas.server.store import audit, environments, leases
 from rleaas.server.store.database import Database
 
 logger = logging.getLogger("rleaas.server")
+
+_FAR_PATIENCE_SECONDS = 60.0
 
 
 class ServerState:
@@ -50,7 +61,9 @@ class ServerState:
         launcher: Launcher | None = None,
         inspect: Inspect = served_contract,
         command: WorkerCommand = worker_command,
+        executor: Executor | None = None,
         patience: Patience | None = None,
+        export: ExportCommand = export_command,
     ) -> None:
         data = settings.data_dir
         data.mkdir(parents=True, exist_ok=True)
@@ -59,7 +72,10 @@ class ServerState:
         self.draining = False
         # Of this start of this process: nobody else will ever be called so.
         self.holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.judging = Judging(settings.judge, data / "judge-answers")
         self.keys = ServerKeys(data / "server.key")
+        self._children = Children()
+        self.executor = executor or _executor(settings, self._children, data)
         self.database = Database(settings.database_url or data / DATABASE_FILE)
         try:
             self.database.migrate()
@@ -68,6 +84,7 @@ class ServerState:
             self._seal_found_chains()
         except BaseException:
             self.database.close()
+            self.executor.close()
             raise
         self.principals = Principals(
             self.database,
@@ -75,20 +92,29 @@ class ServerState:
             operator=settings.api_key,
             is_open=settings.api_key is None and not settings.needs_keys,
         )
-        self.reports = ReportFiles(data / "reports", self.keys.reports)
+        self.reports = ReportFiles(data / "reports", self.keys.sign_report)
         self.feed = Feed(self.database)
         self.denials = Denials(self.database)
         self.rates = Rates()
         self.logs = JobLogs(data / "logs" / "jobs")
-        self.files = CheckpointFiles(data / "checkpoints")
+        self.artifacts = ArtifactStore(
+            settings.artifacts_url,
+            data / "artifacts",
+            self.keys.mark.reveal(),
+            shared=settings.shares_data,
+        )
+        self.rollout_files = RolloutFiles(self.artifacts)
+        self.artifact_round = ArtifactRound(self.database, self.artifacts, data)
         self.assets = AssetFiles(data / "assets")
         self.outbound = Outbound(settings.allowed_hosts)
         self.git = Git(self.outbound)
         self.probes = Probes(self.outbound)
-        self._children = Children()
         self.envhost = EnvironmentHost(
             self.database,
-            launcher or ProcessLauncher(self._children),
+            launcher
+            or ProcessLauncher(
+                self._children, settings.environments_host, linger=_worker_patience(settings)
+            ),
             inspect,
             contract_digest,
             self.keys,
@@ -101,13 +127,21 @@ class ServerState:
         self.idle = IdleWatch(self.database, self.envhost, settings.idle_seconds)
         self.scheduler = Scheduler(
             self.database,
-            self._children,
+            self.executor,
             self.logs,
             self.keys,
             command=command,
-            max_workers=settings.max_workers,
-            patience=patience,
+            rules=Rules(
+                max_jobs=settings.max_workers,
+                max_restarts=settings.max_restarts,
+                worker_patience=_worker_patience(settings),
+                memory_bytes=settings.job_memory_bytes,
+            ),
+            patience=patience or _patience(settings),
             holder=self.holder,
+        )
+        self.exporter = Exporter(
+            self.database, self.artifacts, self._children, data / "artifacts", export
         )
         self.courier = Courier(self.database, self.keys, self.outbound)
         retention = Retention(self.database, self.logs, self.reports)
@@ -115,6 +149,7 @@ class ServerState:
             [
                 Round("recording refusals", 1.0, self.denials.flush),
                 Round("removing what is too old", EVERY_SECONDS, retention.step),
+                Round(COLLECTING, EVERY_SECONDS, self.artifact_round.step),
             ]
         )
 
@@ -133,8 +168,9 @@ class ServerState:
         for row in waiting:
             if row.latest.source is not None:
                 self.envhost.start_soon(row.latest.id)
+        self.artifact_round.take_over()
         self.idle.start()
-        self.scheduler.start(url)
+        self.scheduler.start(self.settings.public_url or url)
         self.rounds.start()
         self.couriers.start()
 
@@ -174,6 +210,36 @@ class ServerState:
             last_first.callback(lambda: self.courier.close())
             last_first.callback(self.couriers.stop)
             last_first.callback(self._children.close)
+            last_first.callback(self.executor.close)
             last_first.callback(self.envhost.close)
+            last_first.callback(self.exporter.close)
             last_first.callback(self.idle.close)
             last_first.callback(self.scheduler.stop)
+
+
+def _patience(settings: ServerSettings) -> Patience:
+    # A server that lives inside another program ends with it, and fast.
+    return Patience() if _worker_patience(settings) is not None else Patience(to_stop=3.0)
+
+
+def _executor(settings: ServerSettings, children: Children, data: Path) -> Executor:
+    if settings.ray is None:
+        # A server inside another program takes no more of its memory than jobs need.
+        lasts = settings.worker_patience is not None
+        zygote = Zygote(children, data / "logs" / "zygote.log") if lasts else None
+        return LocalExecutor(children, data / "workers", zygote=zygote)
+    try:
+        from rleaas.server.jobs.ray_executor import RayExecutor
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"jobs in a Ray cluster need {error.name!r}, which is not installed",
+            hint="Install the extra: pip install 'rleaas[ray]'",
+        ) from error
+    return RayExecutor(settings.ray, data / "ray")
+
+
+def _worker_patience(settings: ServerSettings) -> float | None:
+    # Workers on other hosts cannot see that the server is gone, only that it does not answer.
+    if settings.worker_patience is None and settings.ray is not None:
+        return _FAR_PATIENCE_SECONDS
+    return settings.worker_patience

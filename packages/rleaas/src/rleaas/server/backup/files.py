@@ -14,7 +14,8 @@ from typing import Final
 from rleaas.server.backup.archive import damaged
 
 SECRET: Final = "server.key"
-FOLDERS: Final = ("assets", "checkpoints", "logs", "reports")
+# Before artifacts, checkpoints had a folder of their own.
+FOLDERS: Final = ("artifacts", "assets", "checkpoints", "logs", "reports")
 PREFIX: Final = "files/"
 # Written beside their place, and not there yet.
 _UNFINISHED: Final = re.compile(r"\.incoming-.*|.*\.part")

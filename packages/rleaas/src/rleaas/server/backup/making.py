@@ -1,7 +1,7 @@
 """Backups of a server, also while it runs: its rows and its files as they were at one moment."""
 
 import sqlite3
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -14,6 +14,8 @@ from rlcore import ConfigurationError, RLEaaSError
 from sqlalchemy import Connection
 from sqlalchemy.orm import Session
 
+from rleaas.server.artifacts.places import Place, place_of
+from rleaas.server.artifacts.store import ARTIFACTS
 from rleaas.server.backup import files, rows
 from rleaas.server.backup.archive import ArchiveWriter, Facts, Member, chunks_of
 from rleaas.server.backup.files import PREFIX, Held
@@ -56,7 +58,9 @@ def default_name(now: datetime) -> str:
     return f"rleaas-backup-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}.zip"
 
 
-def backup(data_dir: Path, place: Path | str, target: Path) -> Backup:
+def backup(
+    data_dir: Path, place: Path | str, target: Path, *, artifacts_url: str | None = None
+) -> Backup:
     """Write everything that a server keeps to one archive; the server may go on meanwhile.
 
     One format serves every database, so that what was kept in one can be restored to another. It
@@ -66,6 +70,8 @@ def backup(data_dir: Path, place: Path | str, target: Path) -> Backup:
         data_dir: the server's data directory.
         place: its database, as for `Database`.
         target: where the archive is to be.
+        artifacts_url: where the files of checkpoints lie, when that is not in the data directory;
+            they are in the archive all the same.
 
     Raises:
         ConfigurationError: there is no server's data, or the archive cannot be written there.
@@ -83,7 +89,8 @@ def backup(data_dir: Path, place: Path | str, target: Path) -> Backup:
             files.staging(data_dir) as staging,
             _one_moment(database, data_dir, staging) as moment,
         ):
-            made = _write(archive, moment)
+            elsewhere = None if artifacts_url is None else place_of(artifacts_url, data_dir)
+            made = _write(archive, moment, elsewhere)
     except OSError as error:
         raise RLEaaSError(
             f"the backup {str(target)!r} could not be written: {error.strerror or error}",
@@ -154,7 +161,7 @@ def _copy(driven: SQLiteConnection, place: Path) -> Generator[Connection]:
 
 
 def _write(
-    archive: ArchiveWriter, moment: _Moment
+    archive: ArchiveWriter, moment: _Moment, elsewhere: Place | None
 ) -> tuple[str, int, int, tuple[str, ...], str | None]:
     connection = moment.connection
     found = rows.tables(connection)
@@ -169,8 +176,11 @@ def _write(
         )
     for one in moment.held:
         with one.path.open("rb") as file:
-            packed = one.name.endswith(".zip")
+            packed = one.name.endswith(".zip") or one.name.startswith(ARTIFACTS)
             archive.add(PREFIX + one.name, chunks_of(file, one.size), pack=not packed)
+    count = len(moment.held)
+    if elsewhere is not None:
+        count += _fetch(archive, connection, elsewhere)
     missing = absent(connection, archive.members)
     problem = None
     facts: Facts = {
@@ -188,16 +198,35 @@ def _write(
             facts["audit"] = heads(session)
     archive.finish(facts)
     total = sum(content.rows for content in contents.values())
-    return moment.revision, total, len(moment.held), tuple(missing), problem
+    return moment.revision, total, count, tuple(missing), problem
 
 
-def absent(connection: Connection, members: Mapping[str, Member]) -> list[str]:
+def _fetch(archive: ArchiveWriter, connection: Connection, place: Place) -> int:
+    """Add the files of checkpoints that lie elsewhere; returns how many."""
+    folder = f"{PREFIX}{ARTIFACTS}"
+    count = 0
+    for (member, *_), _ in list(needed(connection, rows.tables(connection))):
+        if member.startswith(folder) and member not in archive.members:
+            name = member.removeprefix(folder)
+            if place.size(name) is not None:
+                archive.add(member, place.chunks(name), pack=False)
+                count += 1
+    return count
+
+
+def absent(
+    connection: Connection, members: Mapping[str, Member], excused: Collection[str] = ()
+) -> list[str]:
     """The members that rows refer to, and that are not there with the digest that they need."""
     return sorted(
-        member
-        for member, sha256 in needed(connection, rows.tables(connection))
-        if (found := members.get(member)) is None or found.sha256 != sha256
+        places[0]
+        for places, sha256 in needed(connection, rows.tables(connection))
+        if not any(_is(members.get(place), sha256) or place in excused for place in places)
     )
+
+
+def _is(found: Member | None, sha256: str) -> bool:
+    return found is not None and found.sha256 == sha256
 
 
 def heads(session: Session) -> dict[str, object]:

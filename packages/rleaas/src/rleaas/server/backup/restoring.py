@@ -196,7 +196,7 @@ def _fill(
         rows.go_on_after(connection, table, content.last)
     command.upgrade(config, "head")
     _require_references(connection)
-    lost = [one for one in absent(connection, archive.members) if one not in plan.missing]
+    lost = absent(connection, archive.members, plan.missing)
     if lost:
         raise damaged(f"it has not the file {lost[0]!r} that its rows refer to")
     problem = _require_chain(

@@ -7,7 +7,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from rlcore import (
@@ -26,19 +25,17 @@ from rleaas.server.envhost import handover
 from rleaas.server.envhost.crashes import Crashes
 from rleaas.server.envhost.later import Later, call_later
 from rleaas.server.envhost.process import Launcher, Served
+from rleaas.server.envhost.slots import Hosted, Slot, Start, Stopped, new_outcome, require_wanted
+from rleaas.server.envhost.whereabouts import address_of, source_of
 from rleaas.server.keys import ServerKeys
 from rleaas.server.outbound import Outbound
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.sources import (
-    Source,
     SourceKind,
-    no_source_reason,
-    parse_source,
-    require_permitted,
 )
-from rleaas.server.store import environments
+from rleaas.server.store import acting_tools, environments
 from rleaas.server.store.database import Database
-from rleaas.server.store.tables import FIRST_ORGANISATION, JsonObject, VersionRow
+from rleaas.server.store.tables import JsonObject, VersionRow
 
 logger = logging.getLogger("rleaas.server.envhost")
 
@@ -52,44 +49,6 @@ _MOST_STARTS = 32
 _STOPPED = "it was stopped while starting"
 _RETRY_AFTER_SECONDS = 5.0
 _LONGER = 1.2  # than a start may take: its own failure says more than that we gave up waiting
-
-
-@dataclass(frozen=True, slots=True)
-class Hosted:
-    """An environment version that answers, with the identity it was registered under."""
-
-    address: str
-    needs_token: bool
-    contract: JsonObject
-    contract_digest: str
-
-
-def _outcome() -> Future[Hosted]:
-    outcome: Future[Hosted] = Future()
-    # Many may wait for it: one of them that gives up must not cancel it for the others.
-    outcome.set_running_or_notify_cancel()
-    return outcome
-
-
-@dataclass(slots=True, eq=False)
-class _Start:
-    """One bring-up. Whoever sets `stopped` also says its outcome."""
-
-    version_id: int
-    outcome: Future[Hosted] = field(default_factory=_outcome)
-    process: Served | None = None
-    stopped: bool = False
-
-
-@dataclass(slots=True)
-class _Slot:
-    start: _Start | None = None
-    process: Served | None = None
-    hosted: Hosted | None = None
-
-
-class _Stopped(Exception):
-    """The start was given up by somebody who has said so already."""
 
 
 class EnvironmentHost:
@@ -125,8 +84,8 @@ class EnvironmentHost:
         self._later = later
         self._crashes = Crashes(clock)
         self._needed: dict[int, float] = {}
-        self._slots: dict[int, _Slot] = {}
-        self._queue: deque[_Start] = deque()
+        self._slots: dict[int, Slot] = {}
+        self._queue: deque[Start] = deque()
         self._starters = 0
         self._closing = False
         self._lock = threading.Lock()  # of the five above and all that they hold
@@ -169,7 +128,7 @@ class EnvironmentHost:
             Whether there was one.
         """
         with self._lock:
-            slot = self._slots.pop(version_id, _Slot())
+            slot = self._slots.pop(version_id, Slot())
             self._crashes.forget(version_id)
             self._needed.pop(version_id, None)
             if slot.start is not None:
@@ -211,20 +170,20 @@ class EnvironmentHost:
 
     def _outcome(self, version_id: int) -> Future[Hosted]:
         with self._lock:
-            slot = self._slots.setdefault(version_id, _Slot())
+            slot = self._slots.setdefault(version_id, Slot())
             running = slot.hosted
             if running and (slot.process is None or slot.process.ended() is None):
-                outcome = _outcome()
+                outcome = new_outcome()
                 outcome.set_result(running)
                 return outcome
             if slot.start is not None:
                 return slot.start.outcome
             if self._closing:
-                outcome = _outcome()
+                outcome = new_outcome()
                 outcome.set_exception(_server_is_stopping())
                 return outcome
             slot.hosted = slot.process = None
-            slot.start = _Start(version_id)
+            slot.start = Start(version_id)
             self._queue.append(slot.start)
             if self._starters < _MOST_STARTS:
                 self._starters += 1
@@ -243,10 +202,10 @@ class EnvironmentHost:
                 start = self._queue.popleft()
             self._run(start)
 
-    def _run(self, start: _Start) -> None:
+    def _run(self, start: Start) -> None:
         try:
             hosted = self._bring_up(start)
-        except _Stopped:
+        except Stopped:
             logger.info("environment version %s was stopped while starting", start.version_id)
         except Error as error:
             # The status of the version says it to everybody who asks.
@@ -260,7 +219,7 @@ class EnvironmentHost:
         else:
             start.outcome.set_result(hosted)
 
-    def _end(self, start: _Start) -> bool:
+    def _end(self, start: Start) -> bool:
         """Free the slot for the next start, unless somebody has given this one up."""
         with self._lock:
             if start.stopped:
@@ -268,7 +227,7 @@ class EnvironmentHost:
             self._slots[start.version_id].start = None
             return True
 
-    def _give_up(self, start: _Start) -> None:
+    def _give_up(self, start: Start) -> None:
         if start.process is not None:
             start.process.stop()
         failure: Error = EnvironmentNotFound(
@@ -284,14 +243,14 @@ class EnvironmentHost:
                 )
         start.outcome.set_exception(failure)
 
-    def _bring_up(self, start: _Start) -> Hosted:
+    def _bring_up(self, start: Start) -> Hosted:
         version = self._begin(start)
         name = version.environment.name
-        source = self._source_of(version)
+        source = source_of(version, allow_code=self._allow_code)
         process: Served | None = None
         try:
             key = None
-            address = self._address_of(version, source)
+            address = address_of(version, source, self._outbound)
             if source.kind is SourceKind.HOSTED:
                 key = self._keys.environment(start.version_id)
                 log = self._logs / f"{start.version_id}.log"
@@ -302,13 +261,13 @@ class EnvironmentHost:
             contract = self._inspect(address, key, self._ready_timeout)
             digest = self._digest(contract)
             if start.stopped:
-                raise _Stopped  # the database may be closed by now
+                raise Stopped  # the database may be closed by now
             return self._up(start, process, address, contract, digest)
         except Error as error:
             if process is not None:
                 process.stop()
             if start.stopped:
-                raise _Stopped from error
+                raise Stopped from error
             raise self._failed(start, name, str(error)) from error
         except BaseException:
             if process is not None:
@@ -322,19 +281,21 @@ class EnvironmentHost:
             version = session.get(VersionRow, version_id)
             if version is None:
                 raise EnvironmentNotFound(str(version_id), hint="It was deleted meanwhile")
-            handover.write(log, handover.facts(session, version, self._assets))
+            told = handover.facts(session, version, self._assets, self._keys)
+        told["tools"] = acting_tools.looked_at(told["tools"], self._outbound)
+        handover.write(log, told)
 
-    def _keep_reachable(self, start: _Start, process: Served) -> None:
+    def _keep_reachable(self, start: Start, process: Served) -> None:
         with self._lock:
             start.process = process
             stopped = start.stopped
         if stopped:
             process.stop()
 
-    def _begin(self, start: _Start) -> VersionRow:
+    def _begin(self, start: Start) -> VersionRow:
         with self._database.write() as session:
             if start.stopped:
-                raise _Stopped
+                raise Stopped
             version = session.get(VersionRow, start.version_id)
             if version is None:
                 raise EnvironmentNotFound(str(start.version_id), hint="It was deleted meanwhile")
@@ -344,14 +305,14 @@ class EnvironmentHost:
                     code="environment_deprovisioned",
                     hint=f"POST /api/environments/{version.environment.name}/start brings it back",
                 )
-            self._source_of(version)
+            source_of(version, allow_code=self._allow_code)
             environments.set_status(session, start.version_id, lifecycle.PROVISIONING)
         return version
 
-    def _failed(self, start: _Start, name: str, reason: str) -> EnvironmentFailed:
+    def _failed(self, start: Start, name: str, reason: str) -> EnvironmentFailed:
         with self._database.write() as session:
             # Asked inside the transaction: whoever stops a start records that in one of its own.
-            _require_wanted(session, start)
+            require_wanted(session, start)
             self._record_failure(session, start.version_id, reason)
         return EnvironmentFailed(
             name, reason, hint="Correct its source or kwargs and register it again"
@@ -363,7 +324,7 @@ class EnvironmentHost:
 
     def _up(
         self,
-        start: _Start,
+        start: Start,
         process: Served | None,
         address: str,
         contract: JsonObject,
@@ -371,7 +332,7 @@ class EnvironmentHost:
     ) -> Hosted:
         version_id = start.version_id
         with self._database.write() as session:
-            _require_wanted(session, start)
+            require_wanted(session, start)
             registered, on_record = environments.keep_contract(
                 session, version_id, contract, digest
             )
@@ -391,7 +352,7 @@ class EnvironmentHost:
         hosted = Hosted(address, process is not None, on_record, registered)
         with self._lock:
             if start.stopped:
-                raise _Stopped
+                raise Stopped
             slot = self._slots[version_id]
             slot.start, slot.process, slot.hosted = None, process, hosted
             self._crashes.started(version_id)
@@ -406,7 +367,7 @@ class EnvironmentHost:
             watch.start()
         return hosted
 
-    def _watch(self, version_id: int, slot: _Slot, process: Served) -> None:
+    def _watch(self, version_id: int, slot: Slot, process: Served) -> None:
         how = process.wait()
         with self._lock:
             if self._closing or not self._is_up(version_id, slot, process):
@@ -429,38 +390,14 @@ class EnvironmentHost:
         if delay is not None:
             self._later(delay, lambda: self._restart(version_id, slot, process))
 
-    def _restart(self, version_id: int, slot: _Slot, process: Served) -> None:
+    def _restart(self, version_id: int, slot: Slot, process: Served) -> None:
         with self._lock:
             wanted = not self._closing and self._is_up(version_id, slot, process)
         if wanted:
             self.start_soon(version_id)
 
-    def _is_up(self, version_id: int, slot: _Slot, process: Served) -> bool:
+    def _is_up(self, version_id: int, slot: Slot, process: Served) -> bool:
         return self._slots.get(version_id) is slot and slot.process is process
-
-    def _source_of(self, version: VersionRow) -> Source:
-        source = parse_source(version.source)
-        if source is None:
-            reason = version.status_reason or no_source_reason(version.environment.vertical)
-            raise ConflictError(
-                f"environment {version.environment.name!r} cannot be served: {reason}",
-                code="environment_without_source",
-            )
-        # Asked again at each start: it may be older than the rule, or out of a backup.
-        own = version.organisation_id == FIRST_ORGANISATION
-        require_permitted(source, may_run_code=own or self._allow_code)
-        return source
-
-    def _address_of(self, version: VersionRow, source: Source) -> str:
-        own = version.organisation_id == FIRST_ORGANISATION
-        if own or not source.text.startswith("tcp://"):
-            return source.text
-        # What came of dialling is told: whoever is not the operator could look around in its
-        # network. The address is the one that was looked at, lest the name mean another by now.
-        place = self._outbound.permit(source.text, frozenset({"tcp"}))
-        address = place.addresses[0]
-        host = f"[{address}]" if ":" in address else address
-        return f"tcp://{host}:{place.port}"
 
     def running(self) -> list[tuple[int, Served]]:
         """The versions that have a process, each with it."""
@@ -472,12 +409,6 @@ class EnvironmentHost:
         with self._lock:
             now = self._clock()
             return now - self._needed.get(version_id, now)
-
-
-def _require_wanted(session: Session, start: _Start) -> None:
-    version = session.get(VersionRow, start.version_id)
-    if start.stopped or version is None or version.status == lifecycle.DEPROVISIONED:
-        raise _Stopped
 
 
 def _stop_all(processes: Iterable[Served | None]) -> None:

@@ -16,6 +16,7 @@ from rlcore import RLEaaSError, Secret
 from rleaas.server.children import Children
 from rleaas.server.envhost import handover
 from rleaas.server.envhost.connections import has_connections
+from rleaas.server.rules.worlds import served_as
 
 
 class DidNotStart(RLEaaSError):
@@ -73,10 +74,21 @@ OTHER_SERVERS = dict.fromkeys(
 
 
 class ProcessLauncher:
-    """Serves environments with `python -m rlmesh.serve`."""
+    """Serves environments with `python -m rlmesh.serve`.
 
-    def __init__(self, children: Children) -> None:
+    Args:
+        children: starts the processes.
+        host: the address of this machine at which they serve.
+        linger: for how many seconds at most they go on while somebody steps them, when this server
+            dies; None: they end with it.
+    """
+
+    def __init__(
+        self, children: Children, host: str = "127.0.0.1", *, linger: float | None = None
+    ) -> None:
         self._children = children
+        self._host = host
+        self._linger = linger
 
     def launch(
         self, source: str, kwargs: Mapping[str, object], *, key: Secret, log: Path
@@ -87,12 +99,13 @@ class ProcessLauncher:
             DidNotStart: there is no program, or no room for it.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
+        source, kwargs = served_as(source, kwargs)
         told = handover.place(log).absolute()
         reading, writing = os.pipe()
         try:
             with log.open("wb") as output:
                 child = self._children.start(
-                    serve_command(source, kwargs, writing),
+                    serve_command(source, kwargs, writing, self._host, linger=self._linger),
                     environment={
                         **OTHER_SERVERS,
                         "RLMESH_TOKEN_KEY": key.reveal(),
@@ -166,12 +179,24 @@ class EnvironmentProcess:
         return f"{ended_with(code)}: {said}"
 
 
-def serve_command(source: str, kwargs: Mapping[str, object], ready_fd: int) -> list[str]:
-    """The command that serves an environment and dies with this server."""
+def serve_command(
+    source: str,
+    kwargs: Mapping[str, object],
+    ready_fd: int,
+    host: str,
+    *,
+    linger: float | None = None,
+) -> list[str]:
+    """The command that serves an environment, and ends when this server is gone.
+
+    With `linger` it ends when nobody has a session any more, or after so many seconds.
+    """
     command = [sys.executable, "-m", "rlmesh.serve", "--env", source]
-    command += ["--address", "tcp://127.0.0.1:0", "--ready-fd", str(ready_fd)]
+    command += ["--address", f"tcp://{host}:0", "--ready-fd", str(ready_fd)]
     if kwargs:
         command += ["--kwargs-json", json.dumps(kwargs)]
+    if linger is not None:
+        command += ["--linger", f"{linger:g}"]
     return [*command, "--exit-with-parent"]
 
 

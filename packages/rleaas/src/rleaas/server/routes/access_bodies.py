@@ -9,7 +9,15 @@ from rleaas.server.routes.bodies import Body, JsonObject
 LONGEST_LIFE = 100 * 365 * 86_400.0
 
 ScopeName = Literal["read", "write", "admin"]
-LimitName = Literal["environments", "jobs", "storage_bytes", "requests_per_minute"]
+LimitName = Literal[
+    "environments",
+    "jobs",
+    "storage_bytes",
+    "requests_per_minute",
+    "job_wall_seconds",
+    "job_timesteps",
+    "job_processes",
+]
 Limits = dict[LimitName, Annotated[float, Field(ge=0, le=1e15)]]
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
 Email = Annotated[str, Field(min_length=3, max_length=254, pattern=r"^[^@\s]+@[^@\s]+$")]

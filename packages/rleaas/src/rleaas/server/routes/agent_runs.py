@@ -1,18 +1,19 @@
 """Routes about what agents are put to: checks, dry runs, bindings and exports."""
 
-from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query
-from fastapi.responses import StreamingResponse
-from rlcore import CheckpointNotFound, ConflictError, Error
+from fastapi.responses import FileResponse
+from rlcore import ConflictError, Error
 from sqlalchemy import select
 from sqlalchemy.orm import Session
+from starlette.background import BackgroundTask
 
-from rleaas.server import agent_exports as exports
+from rleaas.server import render as shown
 from rleaas.server import render_catalogue as render
 from rleaas.server.access import Caller, CallerOf, require_user
+from rleaas.server.exporting import Wanted
 from rleaas.server.failures import documented
 from rleaas.server.routes.agent_bodies import Deploy, DryRun, Export
 from rleaas.server.routes.agents import record
@@ -21,6 +22,7 @@ from rleaas.server.routes.checkpoints import DIGEST
 from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency, workable_version
 from rleaas.server.routes.verifiers import UNSUPPORTED
+from rleaas.server.rules import agent_exports as rules
 from rleaas.server.rules.agent_checks import (
     Check,
     checkpoint_reference,
@@ -29,8 +31,10 @@ from rleaas.server.rules.agent_checks import (
     verdict,
 )
 from rleaas.server.rules.agent_exports import ExportFormat
+from rleaas.server.rules.cards import card_of
 from rleaas.server.rules.catalogue import new_id
 from rleaas.server.rules.requests import evaluation_seeds
+from rleaas.server.starting_points import require_same_spaces
 from rleaas.server.store import agents, audit, environments, jobs, once
 from rleaas.server.store.tables import (
     AgentRecordRow,
@@ -40,6 +44,9 @@ from rleaas.server.store.tables import (
     RolloutRow,
     ToolRow,
 )
+
+# Less than clients wait; they ask again with the same key, and the work goes on meanwhile.
+_WAIT_SECONDS: Final = 20.0
 
 router = APIRouter(
     route_class=RepeatableRoute,
@@ -71,11 +78,13 @@ def dry_run(
 ) -> JsonObject:
     """Play episodes with the agent's policy, as an evaluation that goes on in the background.
 
+    A checkpoint that is not whole, or was trained on other spaces, is refused at once.
     Only an agent whose `model_ref` is a checkpoint of this platform has a policy that can play.
     """
     given = body.model_dump()
     key = idempotency("agents.dry_run", idempotency_key, {"agent_id": agent_id, **given})
     seeds = evaluation_seeds(None, body.episodes, body.base_seed)
+    _require_whole(caller, agent_id, key)
     with caller.write() as session:
         before = once.earlier(session, key)
         if before is not None:
@@ -83,6 +92,7 @@ def dry_run(
         row = agents.find(session, agent_id)
         checkpoint = _playable(session, row)
         version = workable_version(session, str(body.environment_id), None)
+        require_same_spaces(checkpoint, version)
         request: JsonObject = {
             "checkpoint_id": checkpoint.id,
             "checkpoint_sha256": checkpoint.sha256,
@@ -130,15 +140,23 @@ def list_dry_runs(agent_id: str, caller: Caller) -> list[JsonObject]:
 def deploy_agent(
     agent_id: str, body: Deploy, caller: Caller, idempotency_key: IdempotencyHeader = None
 ) -> JsonObject:
-    """Bind an agent, at its current version, to an environment; nothing is started by that."""
+    """Bind an agent, at its current version, to an environment; nothing is started by that.
+
+    An agent whose model is a checkpoint is refused where that is missing or damaged, or was trained
+    on other observations or actions than the environment's.
+    """
     given = body.model_dump()
     key = idempotency("agents.deploy", idempotency_key, {"agent_id": agent_id, **given})
+    _require_whole(caller, agent_id, key)
     with caller.write() as session:
         before = once.earlier(session, key)
         if before is not None:
             return before
         row = agents.find(session, agent_id)
         place = environments.find(session, str(body.environment_id))
+        checkpoint = agents.own_checkpoint(session, row)
+        if checkpoint is not None:
+            require_same_spaces(checkpoint, environments.find_version(session, place.name))
         made = agents.note(
             session,
             row,
@@ -169,7 +187,7 @@ def list_deployments(agent_id: str, caller: Caller) -> JsonObject:
     return {"deployments": shown, "count": len(shown)}
 
 
-@router.post("/api/agents/export", responses={**documented(400, 404, 409, 422), **UNSUPPORTED})
+@router.post("/api/agents/export", responses={**documented(400, 404, 409, 422, 503), **UNSUPPORTED})
 def export_checkpoint(
     body: Export, caller: Caller, idempotency_key: IdempotencyHeader = None
 ) -> JsonObject:
@@ -179,7 +197,7 @@ def export_checkpoint(
 
 @router.post(
     "/api/agents/{agent_id}/export",
-    responses={**documented(400, 404, 409, 422), **UNSUPPORTED},
+    responses={**documented(400, 404, 409, 422, 503), **UNSUPPORTED},
 )
 def export_agent(
     agent_id: str, body: Export, caller: Caller, idempotency_key: IdempotencyHeader = None
@@ -190,10 +208,13 @@ def export_agent(
 
 @router.get(
     "/api/checkpoints/{checkpoint_id}/export",
-    response_class=StreamingResponse,
+    response_class=FileResponse,
     responses={
-        200: {"content": {"application/zip": {}}, "description": "The file"},
-        **documented(404, 409, 422),
+        200: {
+            "content": {"application/zip": {}, "application/octet-stream": {}},
+            "description": "The file",
+        },
+        **documented(404, 409, 422, 503),
         **UNSUPPORTED,
     },
 )
@@ -203,42 +224,35 @@ def get_export(
     form: Annotated[ExportFormat, Query(alias="format")] = "huggingface",
     include_metadata: bool = True,
     sha256: str | None = None,
-) -> StreamingResponse:
-    """A checkpoint's file in a form, with its SHA-256 in a header; it is made when it is asked for.
+) -> FileResponse:
+    """A checkpoint's file in a form, with its SHA-256 in a header; made if it was not before.
 
     With `sha256`, only the file with that digest is given out.
     """
+    rules.require_available(form)
     with caller.read() as session:
         row = jobs.find_checkpoint(session, checkpoint_id)
-        source, facts = _source(caller, row), _facts(row)
-    kept = ExitStack()
-    try:
-        made = kept.enter_context(
-            exports.artifact(source, form, facts if include_metadata else None)
-        )
-        if sha256 is not None and made.sha256 != sha256:
+        wanted = _wanted(row, form, _facts(row) if include_metadata else None)
+    exporter = caller.state.exporter
+    if sha256 is None:
+        made = exporter.made(wanted, wait=_WAIT_SECONDS)
+    else:
+        found = exporter.find(wanted.organisation, row.id, sha256)
+        if found is None:
             raise ConflictError(
-                f"the {form} export of checkpoint {row.id!r} is no longer the one with this digest",
+                f"no export of checkpoint {row.id!r} has the digest {sha256}",
                 code="export_changed",
-                hint="What it tells about its environment was changed; export it again",
+                hint="Export it again",
             )
-    except BaseException:
-        kept.close()
-        raise
-
-    def chunks() -> Iterator[bytes]:
-        with kept, made.path.open("rb") as file:
-            while chunk := file.read(1024 * 1024):
-                yield chunk
-
-    return StreamingResponse(
-        chunks(),
-        media_type="application/zip",
-        headers={
-            DIGEST: made.sha256,
-            "content-length": str(made.size_bytes),
-            "content-disposition": f'attachment; filename="{row.id}-{form}.zip"',
-        },
+        made = found
+    kept = ExitStack()
+    path = kept.enter_context(caller.state.artifacts.fetched(made.sha256, row.id))
+    return FileResponse(
+        path,
+        media_type=rules.MEDIA_TYPES.get(form, rules.OTHER_MEDIA),
+        filename=f"{row.id}-{form}.{rules.ENDINGS[form]}",
+        headers={DIGEST: made.sha256},
+        background=BackgroundTask(kept.close),
     )
 
 
@@ -250,18 +264,20 @@ def _export(body: Export, caller: CallerOf, agent_id: str | None, header: str | 
         if before is not None:
             return before
         checkpoint = jobs.find_checkpoint(session, body.checkpoint_id)
-        source, facts = _source(caller, checkpoint), _facts(checkpoint)
-    metadata = facts if body.include_metadata else None
-    # Outside of any transaction: a large file takes a while to read.
-    with exports.artifact(source, body.format, metadata) as made:
-        sha256, size = made.sha256, made.size_bytes
+        facts = _facts(checkpoint)
+    rules.require_available(body.format)
+    # Outside of any transaction: it takes a while.
+    wanted = _wanted(checkpoint, body.format, facts if body.include_metadata else None)
+    made = caller.state.exporter.made(wanted, wait=_WAIT_SECONDS)
+    sha256 = made.sha256
     flag = str(body.include_metadata).lower()
     about: JsonObject = {
         "checkpoint_id": checkpoint.id,
         "format": body.format,
         "download_url": f"/api/checkpoints/{checkpoint.id}/export?format={body.format}"
         f"&include_metadata={flag}&sha256={sha256}",
-        "size_bytes": size,
+        "size_bytes": made.size_bytes,
+        "checks": made.checks,
         **({"metadata": facts} if body.include_metadata else {}),
         **({"sha256": sha256} if body.include_audit_hash else {}),
     }
@@ -287,8 +303,14 @@ def _export(body: Export, caller: CallerOf, agent_id: str | None, header: str | 
     return reply
 
 
-def _source(caller: CallerOf, row: CheckpointRow) -> exports.Source:
-    return exports.Source(row.id, caller.state.files.path(row.job_id, row.id), row.sha256)
+def _wanted(row: CheckpointRow, form: str, facts: JsonObject | None) -> Wanted:
+    return Wanted(
+        organisation=row.organisation_id,
+        checkpoint_id=row.id,
+        sha256=row.sha256,
+        form=form,
+        facts=facts,
+    )
 
 
 def _facts(row: CheckpointRow) -> JsonObject:
@@ -301,12 +323,12 @@ def _facts(row: CheckpointRow) -> JsonObject:
         "timestep": row.timestep,
         "avg_reward": row.avg_reward,
         "success_rate": row.success_rate,
+        "metrics": shown.metrics(row),
         "environment_name": job.version.environment.name,
         "environment_version": job.version.version,
         "contract_digest": job.version.contract_digest,
-        "hyperparameters": job.request.get("config"),
-        "seed": job.request.get("seed"),
         "training_job_id": job.id,
+        **card_of(row.manifest, job.request),
     }
 
 
@@ -316,28 +338,40 @@ def _checkpoint_check(session: Session, caller: CallerOf, row: AgentRow) -> list
         return []
     try:
         found = jobs.find_checkpoint(session, reference)
-        exports.require_whole(_source(caller, found))
+        caller.state.artifacts.check(found.sha256, found.id)
     except Error as error:
         return [Check("checkpoint", False, error.message)]
     return [Check("checkpoint", True, f"{found.id!r} is whole, SHA-256 {found.sha256}")]
 
 
 def _playable(session: Session, row: AgentRow) -> CheckpointRow:
-    reference = checkpoint_reference(row.model_ref)
-    if reference is None:
+    found = agents.own_checkpoint(session, row)
+    if found is None:
         named = row.model_ref or row.base_model or "none"
         raise ConflictError(
             f"agent {row.id!r} has no policy that this platform could play: its model is {named!r}",
             code="agent_not_playable",
             hint="Configure model_ref='checkpoint://ID' with a checkpoint of this platform",
         )
+    return found
+
+
+def _require_whole(caller: CallerOf, agent_id: str, key: jobs.IdempotencyKey | None) -> None:
+    """Refuse an agent whose checkpoint's file is not whole; before any transaction that writes."""
+    with caller.read() as session:
+        if once.earlier(session, key) is not None:
+            return
+        row = agents.find(session, agent_id)
+        found = agents.own_checkpoint(session, row)
+    if found is None:
+        return
     try:
-        return jobs.find_checkpoint(session, reference)
-    except CheckpointNotFound as error:
+        caller.state.artifacts.check(found.sha256, found.id)
+    except Error as error:
         raise ConflictError(
-            f"the checkpoint {reference!r} of agent {row.id!r} does not exist",
+            f"the checkpoint {found.id!r} of agent {row.id!r} cannot be used: {error.message}",
             code="agent_not_playable",
-            hint="Configure model_ref with one that exists",
+            hint="Configure model_ref with one that is whole",
         ) from error
 
 

@@ -2,17 +2,20 @@
 
 import difflib
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Annotated, cast
+from datetime import UTC, datetime
+from typing import Annotated, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rleaas.server.rules.json_values import problem_with
 from rleaas.server.rules.lifecycle import ReportType
+from rleaas.server.rules.queue import HIGHEST_PRIORITY, LOWEST_PRIORITY
+from rleaas.server.rules.report_facts import problem_at, problem_in
 
 JsonObject = dict[str, object]
 Count = Annotated[int, Field(gt=0, le=10**9, strict=True)]
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
+Priority = Annotated[int, Field(ge=LOWEST_PRIORITY, le=HIGHEST_PRIORITY, strict=True)]
 MAX_EPISODES = 100_000
 
 
@@ -73,21 +76,27 @@ class UpdateEnvironment(Body):
 
 
 class StartTraining(Body):
-    """A training request; the published model's other fields are known, to be refused by name."""
+    """A training request.
+
+    `verifier_id` is one of `verifier_ids`, and `verifier_config` the same as in the config; of the
+    published model's other fields, those without effect here are known, to be refused by name.
+    """
 
     algorithm: str = "PPO"
-    num_episodes: Count = 100
-    max_steps: Count = 1000
+    num_episodes: Count | None = None
+    max_steps: Count | None = None
     config: JsonObject | None = None
     model: str | None = None
     run_name: str | None = None
     seed: Seed | None = None
+    priority: Priority = 0
     environment_version: Count | None = None
     environment_name: str | None = None
     category: str | None = None
     resume_from_checkpoint: str | None = None
     scenario_id: str | None = None
     verifier_ids: list[str] | None = None
+    verifier_weights: JsonObject | list[float] | None = None
     verifier_id: str | None = None
     verifier_conditions: list[JsonObject] | None = None
     verifier_config: JsonObject | None = None
@@ -96,12 +105,14 @@ class StartTraining(Body):
 
 
 class StartEvaluation(Body):
-    """An evaluation of a checkpoint over seeds: listed, or counted from `base_seed`.
+    """An evaluation of a checkpoint or an agent: each scenario with each seed, so many times.
 
-    Suites and verifiers are known, to be refused by name.
+    Seeds are listed, or counted from `base_seed`: `episodes` of them. Verifiers are those of the
+    request, else a scenario's own, else the environment's.
     """
 
-    agent_checkpoint_id: str
+    agent_checkpoint_id: str = ""
+    agent: str = Field("", max_length=200)
     environment_name: str | None = None
     environment_version: Count | None = None
     seeds: list[Seed] | None = Field(None, min_length=1, max_length=MAX_EPISODES)
@@ -112,13 +123,16 @@ class StartEvaluation(Body):
     name: str | None = None
     purpose: str = "evaluation"
     scenario_suite_id: str | None = None
-    verifier_ids: list[str] | None = None
+    scenario_ids: list[str] | None = Field(None, max_length=10_000)
+    verifier_ids: list[str] | None = Field(None, max_length=100)
+    repetitions: int = Field(1, gt=0, le=1_000, strict=True)
+    num_workers: int = Field(1, gt=0, le=64, strict=True)
+    pass_threshold: float | None = Field(None, allow_inf_nan=False)
 
 
 class StartRollouts(StartEvaluation):
-    """The published form of an evaluation; its other forms are known, to be refused by name."""
+    """The published form of an evaluation; `comparison` and `agent_checkpoints` compare two."""
 
-    agent_checkpoint_id: str = ""
     max_steps: Count | None = None
     comparison: bool = False
     agent_checkpoints: list[str] | None = None
@@ -130,6 +144,15 @@ class Report(Body):
     type: ReportType
     at: datetime | None = None
     data: JsonObject = Field(default_factory=dict[str, object])
+
+    @model_validator(mode="after")
+    def _can_be_read(self) -> Self:
+        problem = problem_in(self.type, self.data)
+        if problem is None and self.at is not None:
+            problem = problem_at(self.at, datetime.now(UTC))
+        if problem is not None:
+            raise ValueError(problem)
+        return self
 
 
 class Reports(Body):

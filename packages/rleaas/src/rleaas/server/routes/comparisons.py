@@ -5,13 +5,12 @@ from fastapi.concurrency import run_in_threadpool
 from rlcore import ConflictError, InvalidRequestError
 from sqlalchemy import select
 
-from rleaas.server import render_rollouts
 from rleaas.server.access import CallerOf
+from rleaas.server.compared import comparison
+from rleaas.server.evaluation_requests import SHAPING, evaluation_request
 from rleaas.server.routes.bodies import JsonObject, StartEvaluation, StartRollouts
 from rleaas.server.routes.evaluations import queue, report
-from rleaas.server.routes.requests import workable_version
 from rleaas.server.rules import lifecycle
-from rleaas.server.rules.requests import evaluation_seeds, require_evaluable
 from rleaas.server.store import jobs
 from rleaas.server.store.tables import JobRow
 
@@ -48,7 +47,7 @@ async def compare(body: StartRollouts, caller: CallerOf) -> JsonObject:
             hint="Ask again; what is being played is not played again",
         )
     where = str(reports[0]["environment_name"])
-    told = await run_in_threadpool(render_rollouts.comparison, where, *reports)
+    told = await run_in_threadpool(comparison, where, *reports)
     return {**told, "agent_checkpoints": body.agent_checkpoints}
 
 
@@ -60,7 +59,6 @@ def _asked(body: StartRollouts) -> list[StartEvaluation]:
             status_code=422,
             code="invalid_comparison",
         )
-    require_evaluable(body.model_dump(exclude={"agent_checkpoints", "comparison"}))
     settings = body.model_dump(include=set(StartEvaluation.model_fields))
     settings["max_episode_steps"] = body.max_episode_steps or body.max_steps
     return [
@@ -71,26 +69,16 @@ def _asked(body: StartRollouts) -> list[StartEvaluation]:
 
 def _evaluation(asked: StartEvaluation, caller: CallerOf) -> str:
     """The newest evaluation that plays what is asked, or one that is started now."""
-    seeds = evaluation_seeds(asked.seeds, asked.episodes, asked.base_seed)
     with caller.read() as session:
-        checkpoint = jobs.find_checkpoint(session, asked.agent_checkpoint_id)
-        version = checkpoint.job.version
-        if asked.environment_name:
-            version = workable_version(session, asked.environment_name, asked.environment_version)
+        version, wanted = evaluation_request(session, asked, caller.state.judging.checking)
         found = session.scalars(
             select(JobRow)
             .where(JobRow.kind == jobs.EVALUATION, JobRow.version_id == version.id)
             .where(JobRow.status.in_(_USABLE), JobRow.cancel_requested_at.is_(None))
             .order_by(JobRow.created_at.desc(), JobRow.id.desc())
         )
-        wanted: JsonObject = {
-            "checkpoint_id": checkpoint.id,
-            "seeds": seeds,
-            "max_episode_steps": asked.max_episode_steps,
-            "success_threshold": asked.success_threshold,
-        }
         for row in found:
-            if all(row.request.get(name) == value for name, value in wanted.items()):
+            if all(row.request.get(name) == wanted[name] for name in SHAPING):
                 return row.id
     return str(queue(asked, caller, None)["id"])
 

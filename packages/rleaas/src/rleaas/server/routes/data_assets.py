@@ -9,7 +9,7 @@ from rlcore import ConflictError, ServerFailure
 from sqlalchemy.orm import Session
 
 from rleaas.server.access import Caller, CallerOf, Reader, require_reader, require_user
-from rleaas.server.asset_files import IncomingAsset
+from rleaas.server.artifacts.incoming import Received
 from rleaas.server.failures import documented
 from rleaas.server.render import moment
 from rleaas.server.routes.bodies import JsonObject
@@ -48,10 +48,10 @@ async def upload_asset(
     with files.incoming(organisation) as incoming:
         async for chunk in request.stream():
             await run_in_threadpool(incoming.write, chunk)
-        await run_in_threadpool(incoming.complete)
-        said: JsonObject = {"name": name, "media_type": media_type, "sha256": incoming.sha256}
+        received = await run_in_threadpool(incoming.complete)
+        said: JsonObject = {"name": name, "media_type": media_type, "sha256": received.sha256}
         asked = idempotency("data_assets", key, said)
-        return await run_in_threadpool(_keep, caller, asked, name, media_type, incoming)
+        return await run_in_threadpool(_keep, caller, asked, name, media_type, received)
 
 
 @router.get("/api/data-assets")
@@ -147,9 +147,9 @@ def _keep(
     asked: IdempotencyKey | None,
     name: str,
     media_type: str,
-    incoming: IncomingAsset,
+    received: Received,
 ) -> JsonObject:
-    sha256, size = incoming.sha256, incoming.size
+    sha256, size = received.sha256, received.size_bytes
     with caller.write() as session:
         done = once.earlier(session, asked)
         if done is not None:
@@ -167,7 +167,7 @@ def _keep(
         session.flush()
         # Inside the transaction: no deletion of the same bytes comes between, and what finds no
         # room in a quota leaves no file.
-        incoming.keep()
+        caller.state.assets.keep(caller.principal.organisation_id, received)
         return reply
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from rleaas.server.keys import ServerKeys
 from rleaas.server.routes import scenarios as scenario_routes
 from rleaas.server.routes import tools as tool_routes
 from rleaas.server.routes import verifiers as verifier_routes
@@ -19,7 +20,7 @@ from rleaas.server.routes.bodies import JsonObject
 from rleaas.server.routes.scenario_bodies import ScenarioFields
 from rleaas.server.routes.tool_bodies import ToolFields
 from rleaas.server.routes.verifier_bodies import VerifierFields
-from rleaas.server.store import catalogue, scenarios, tools, verifiers
+from rleaas.server.store import acting_tools, catalogue, scenarios, verifiers
 from rleaas.server.store.tables import EnvironmentRow, ScenarioRow, VerifierRow
 
 Fields = TypeVar("Fields", bound=BaseModel)
@@ -33,6 +34,7 @@ def adopt(
     given_tools: Given,
     given_scenarios: Given,
     given_verifiers: Given,
+    keys: ServerKeys,
 ) -> list[str]:
     """Add or change what is embedded; a text names a tool or a scenario, or is a verifier's id.
 
@@ -45,7 +47,7 @@ def adopt(
     place = str(environment.id)
     for given in given_tools or ():
         tool = _read(ToolFields, given, "tools", {"environment": place})
-        tools.upsert(session, tool_routes.change_of(tool, place))
+        acting_tools.keep(session, tool_routes.change_of(tool, place), keys)
     for given in given_scenarios or ():
         scenario = _read(ScenarioFields, _titled(given), "scenarios", {"environment": place})
         if scenario.id is None and scenario.name is not None:

@@ -1,6 +1,7 @@
 """Routes about environments: register, look up, serve, forget."""
 
 import time
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -11,7 +12,7 @@ from sqlalchemy.orm import Session
 from rleaas.models.environment import DOMAIN_OF_VERTICAL
 from rleaas.server import render
 from rleaas.server.access import Caller, CallerOf, Reader, require_reader, require_user
-from rleaas.server.envhost.host import Hosted
+from rleaas.server.envhost.slots import Hosted
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import CreateEnvironment, JsonObject, UpdateEnvironment
 from rleaas.server.routes.embedded import adopt
@@ -32,7 +33,8 @@ from rleaas.server.rules.sources import (
     parse_source,
     require_permitted,
 )
-from rleaas.server.store import audit, environments, jobs, once, repositories
+from rleaas.server.rules.worlds import require_world_config, world_of, world_source
+from rleaas.server.store import audit, environments, jobs, once, repositories, worlds
 from rleaas.server.store.tables import FIRST_ORGANISATION, EnvironmentRow, VersionRow
 
 router = APIRouter(
@@ -57,13 +59,16 @@ def create_environment(
 
     Fields that are left out, and a source that is `custom`, leave what is there as it is.
     """
-    asked, reason = _registration(caller, body)
+    asked = _described(caller, body, _require_name(body.name), body.vertical or body.category)
     request = idempotency(_CREATES, key, body.model_dump(mode="json", exclude={"repo"}))
     with caller.write() as session:
         done = once.earlier(session, request)
         if done is not None:
             return done
+        asked = _with_world(asked, environments.existing(session, asked.name))
+        reason = None if asked.serves else no_source_reason(asked.vertical)
         version, changed = environments.upsert(session, asked, reason)
+        worlds.take_in(session, version)
         is_new = changed and version.version == 1
         unknown = adopt(
             session,
@@ -71,6 +76,7 @@ def create_environment(
             given_tools=body.tools,
             given_scenarios=body.scenarios,
             given_verifiers=body.verifiers,
+            keys=caller.state.keys,
         )
         about: JsonObject = {"unknown_verifiers": unknown} if unknown else {}
         _note(session, caller, "created" if is_new else "updated", version.environment, about)
@@ -180,6 +186,7 @@ def delete_environment(env: str, caller: Caller) -> JsonObject:
             )
         versions = [version.id for version in row.versions]
         job_ids = [job.id for job in jobs.of_environment(session, row.id)]
+        digests = jobs.digests(session, job_ids)
         jobs.forget(session, job_ids)
         once.forget(session, _CREATES, str(row.id))
         _note(session, caller, "deleted", row)
@@ -187,8 +194,8 @@ def delete_environment(env: str, caller: Caller) -> JsonObject:
     for version_id in versions:
         caller.state.envhost.forget(version_id)
     for job_id in job_ids:
-        caller.state.files.remove(job_id)
         caller.state.logs.remove(job_id)
+    caller.state.artifact_round.discard(digests)
     return {"status": "deleted", "name": row.name, "id": row.id}
 
 
@@ -289,15 +296,6 @@ def _grant(caller: CallerOf, version: VersionRow, hosted: Hosted) -> JsonObject:
     }
 
 
-def _registration(
-    caller: CallerOf, body: CreateEnvironment
-) -> tuple[environments.Registration, str | None]:
-    name = _require_name(body.name)
-    vertical = body.vertical or body.category
-    asked = _described(caller, body, name, vertical)
-    return asked, None if asked.serves else no_source_reason(vertical)
-
-
 def _merged(env: str, body: MergeEnvironment, caller: CallerOf) -> JsonObject:
     with caller.write() as session:
         row = environments.find(session, env)
@@ -310,9 +308,11 @@ def _merged(env: str, body: MergeEnvironment, caller: CallerOf) -> JsonObject:
                 raise ConfigurationError(problem, code="invalid_tool_access")
         before = row.name
         asked = _described(caller, body, name, body.vertical or body.category)
+        asked = _with_world(asked, row)
         if asked.details.get("metadata") is not None:
             asked.details["metadata"] = {**_metadata(row), **(body.metadata or {})}
         version, is_new = environments.merge(session, row, asked)
+        worlds.take_in(session, version)
         changes = sorted(body.model_dump(exclude_unset=True, exclude_none=True))
         _note(session, caller, "updated", row, {"fields": changes, "version": version.version})
         if before != row.name:
@@ -344,6 +344,24 @@ def _described(
         kwargs=body.kwargs,
         config=body.config,
     )
+
+
+def _with_world(
+    asked: environments.Registration, row: EnvironmentRow | None
+) -> environments.Registration:
+    """The registration, served by the built-in world of its vertical if by nothing else."""
+    latest = None if row is None else row.latest
+    source = asked.source if asked.serves or latest is None else latest.source
+    if source is None:
+        source = world_source(asked.vertical or (None if row is None else row.vertical))
+        if source is not None:
+            config = asked.config if asked.config is not None or latest is None else latest.config
+            asked = replace(asked, serves=True, source=source, config=config)
+    vertical = world_of(source)
+    if vertical is None:
+        return asked
+    require_world_config(source, asked.config, asked.kwargs)
+    return replace(asked, vertical=vertical.name, domain=asked.domain or vertical.domain)
 
 
 def _metadata(row: EnvironmentRow) -> JsonObject:

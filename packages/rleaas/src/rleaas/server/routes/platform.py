@@ -27,7 +27,7 @@ async def ping(request: Request) -> JsonObject:
     paths = cast("Mapping[str, Mapping[str, object]]", app.openapi()["paths"])
     return {
         "status": "ok",
-        "message": "rleaas control plane",
+        "message": "RL Environment & Agent API",
         "version": VERSION,
         "endpoints": {
             path: [method.upper() for method in methods] for path, methods in paths.items()

@@ -37,7 +37,7 @@ class ExportReport(Body):
     """Which evaluation, or all recent ones, and how."""
 
     evaluation_id: str = ""
-    format: Literal["json", "csv", "pdf"] = "json"
+    format: Literal["json", "csv", "pdf", "html"] = "json"
     include_trajectory_summary: bool = True
     include_verifier_explanations: bool = True
     signature: bool = False

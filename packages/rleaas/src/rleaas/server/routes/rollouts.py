@@ -11,8 +11,10 @@ from pydantic import Discriminator, Tag
 from rlcore import ConflictError, InvalidRequestError, NotFoundError
 from sqlalchemy.orm import Session
 
+from rleaas.reports import as_csv, page
 from rleaas.server import render, render_rollouts
-from rleaas.server.access import Caller, CallerOf, require_user
+from rleaas.server.access import Caller, CallerOf, State, require_user
+from rleaas.server.compared import comparison
 from rleaas.server.failures import documented
 from rleaas.server.report_pdf import as_pdf
 from rleaas.server.routes.bodies import JsonObject, StartRollouts
@@ -23,7 +25,7 @@ from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.routes.rollout_bodies import ExportReport, StoreRollout
 from rleaas.server.rules.json_values import number
 from rleaas.server.rules.names import split_version
-from rleaas.server.store import audit, environments, events, jobs, once, rollouts
+from rleaas.server.store import attempts, audit, environments, events, jobs, once, rollouts
 from rleaas.server.store.tables import EnvironmentRow, JobRow, RolloutRow
 
 router = APIRouter(
@@ -32,6 +34,8 @@ router = APIRouter(
     dependencies=[Depends(require_user)],
     responses=documented(401),
 )
+
+public = APIRouter(tags=["rollouts"])
 
 Limit = Annotated[int, Query(ge=0, le=10**6, description="0 is all of them")]
 Offset = Annotated[int, Query(ge=0, le=2**62)]
@@ -93,13 +97,23 @@ def export_report(body: ExportReport, caller: Caller) -> JsonObject:
         "size_bytes": kept.size_bytes,
         "evaluations": len(reports),
     }
-    return {**reply, "signature": kept.signature} if body.signature else reply
+    if not body.signature:
+        return reply
+    return {**reply, "signature": kept.signature, "key_id": caller.state.keys.report_public_key[0]}
+
+
+@public.get("/api/report-key")
+def get_report_key(state: State) -> JsonObject:
+    """The public key with which anybody checks the signatures of reports; needs no key."""
+    key_id, pem = state.keys.report_public_key
+    return {"algorithm": "Ed25519", "key_id": key_id, "public_key": pem}
 
 
 @router.get("/api/rollout-reports/{name}", responses=documented(404), response_class=FileResponse)
 def get_report_file(name: str, caller: Caller) -> FileResponse:
     """The file of an exported report."""
-    return FileResponse(caller.state.reports.find(caller.principal.organisation_id, name))
+    path = caller.state.reports.find(caller.principal.organisation_id, name)
+    return FileResponse(path, headers={"content-security-policy": "sandbox"})
 
 
 @router.get("/api/rollouts-all", responses=documented(422))
@@ -127,7 +141,7 @@ def compare_rollouts(
                 code="rollout_not_found",
                 hint=f"not of {job_id!r}",
             )
-    return render_rollouts.comparison(str(baseline["environment_name"]), baseline, trained)
+    return comparison(str(baseline["environment_name"]), baseline, trained)
 
 
 @router.get("/api/training/runs/{job_id}/rollouts", responses=documented(404))
@@ -171,6 +185,9 @@ def _one(caller: CallerOf, rollout_id: str, env: str | None) -> JsonObject:
         if job is None or job.kind != jobs.EVALUATION:
             row = rollouts.find(session, rollout_id)
             told = _told(row, rollouts.names(session, [row]), whole=True)
+            played = caller.state.rollout_files.of_row(row)
+            if played is not None:
+                told = {**told, **render_rollouts.with_steps(played)}
         else:
             told = report(caller, rollout_id)
     _require_on(environment, told)
@@ -254,13 +271,15 @@ def _written(reports: list[JsonObject], asked: ExportReport) -> bytes:
         return as_pdf(reports, made=made, episodes=episodes)
     if asked.format == "csv":
         verifiers = asked.include_verifier_explanations
-        return render_rollouts.as_csv(reports, episodes=episodes, verifiers=verifiers).encode()
+        return as_csv(reports, episodes=episodes, verifiers=verifiers).encode()
+    if asked.format == "html":
+        return page(reports, made=made.isoformat(timespec="seconds")).encode()
     told = {"created_at": made.isoformat(), "evaluations": reports}
     return json.dumps(told, indent=2).encode()
 
 
 def _report(session: Session, row: JobRow, asked: ExportReport) -> JsonObject:
-    told = render.report(row, events.about(session, jobs.subject(row), ["episode"]))
+    told = render.report(row, attempts.points(session, row, "episode"))
     if not asked.include_trajectory_summary:
         told.pop("episodes", None)
     if not asked.include_verifier_explanations:

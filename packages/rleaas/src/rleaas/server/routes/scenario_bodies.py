@@ -2,6 +2,7 @@
 
 from typing import Annotated
 
+from fastapi import Query
 from pydantic import Field
 
 from rleaas.server.routes.bodies import Body, JsonObject
@@ -10,6 +11,10 @@ from rleaas.server.rules.catalogue import SuitePurpose
 
 Tier = Annotated[int, Field(ge=1, le=4, strict=True)]
 Steps = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+Tiers = Annotated[
+    str, Query(pattern="^([1-4](,[1-4])*)?$", description="Tiers, separated by commas")
+]
+Words = Annotated[str, Query(max_length=2000, description="Words, separated by commas")]
 ScenarioIds = Annotated[list[Id], Field(max_length=10_000)]
 
 

@@ -6,7 +6,6 @@ from fastapi import APIRouter, Body, Depends, Query
 from pydantic import Discriminator, GetJsonSchemaHandler, Tag
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
-from rlcore import ScenarioNotFound
 from sqlalchemy.orm import Session
 
 from rleaas.server import render_catalogue as render
@@ -21,8 +20,11 @@ from rleaas.server.routes.scenario_bodies import (
     ManyScenarios,
     ScenarioFields,
     SuiteFields,
+    Tiers,
+    Words,
 )
-from rleaas.server.store import audit, catalogue, once, scenarios, suites
+from rleaas.server.rules import library
+from rleaas.server.store import audit, catalogue, environments, once, scenarios, suites
 from rleaas.server.store.tables import ScenarioRow, SuiteRow
 
 router = APIRouter(
@@ -85,15 +87,19 @@ def list_scenarios(
     category: str | None = None,
     limit: Annotated[int | None, Query(ge=0, le=1000)] = None,
     cursor: Cursor = "",
+    tier: Tiers = "",
+    domain: str | None = None,
+    tags: Words = "",
 ) -> JsonObject:
     """Scenarios, oldest first; with `type=suite` suites, and with a `limit` alone the library.
 
-    `type=scenario` gives pages of scenarios; `product` is their environment.
+    `type=scenario` gives pages of scenarios; `product` is their environment. Of the library there
+    are those of a vertical (`category`), of tiers (`1,2`), of a `domain`, and with all `tags`.
     """
     if kind == "suite":
         return suite_routes.listed(caller, "scenarios", product, None, limit or 0, cursor)
     if kind is None and limit is not None:
-        return suite_routes.library()
+        return suite_routes.library_page(category, tier, domain, tags, limit, cursor)
     with caller.read() as session:
         rows, following = scenarios.page(
             session,
@@ -128,15 +134,20 @@ def put_scenarios(
 
 @router.get("/api/scenarios/{scenario_id}", responses=documented(404))
 def get_scenario(scenario_id: str, caller: Caller) -> JsonObject:
-    """One scenario."""
+    """One scenario, of the organisation's or of the library."""
     with caller.read() as session:
-        return rendered(session, scenarios.find(session, scenario_id))
+        row = catalogue.by_id(session, ScenarioRow, scenario_id)
+        shipped = library.find(scenario_id) if row is None else None
+        if shipped is not None:
+            return library.entry(shipped)
+        return rendered(session, row or scenarios.find(session, scenario_id))
 
 
 @router.patch("/api/scenarios/{scenario_id}", responses=documented(400, 404, 422))
 def update_scenario(scenario_id: str, body: ScenarioFields, caller: Caller) -> JsonObject:
     """Change the fields that are sent; the others stay."""
     with caller.write() as session:
+        scenarios.require_own(scenario_id)
         row = scenarios.apply(session, scenarios.find(session, scenario_id), change_of(body))
         _record(session, caller, row, "updated")
         return rendered(session, row)
@@ -149,6 +160,8 @@ def delete_scenario(scenario_id: str, caller: Caller) -> JsonObject:
         suite = catalogue.by_id(session, SuiteRow, scenario_id)
         if suite is not None:
             return suite_routes.delete(session, caller, suite)
+        suites.require_own(scenario_id)
+        scenarios.require_own(scenario_id)
         row = scenarios.find(session, scenario_id)
         changed = suites.without(session, row.id)
         session.delete(row)
@@ -193,17 +206,25 @@ def _put(
     body: FromLibrary | SuiteFields | ManyScenarios | ScenarioFields,
 ) -> JsonObject:
     if isinstance(body, FromLibrary):
-        raise ScenarioNotFound(
-            body.library_id, hint="GET /api/scenario-library lists what the library has"
-        )
+        return _copy(session, caller, body)
     if isinstance(body, ManyScenarios):
         return _put_many(session, caller, body)
     if isinstance(body, SuiteFields):
         return suite_routes.put(session, caller, body)
-    if body.id is not None and catalogue.by_id(session, SuiteRow, body.id) is not None:
+    if body.id is not None and (
+        catalogue.by_id(session, SuiteRow, body.id) is not None or library.suite(body.id)
+    ):
         fields = SuiteFields.model_validate(body.model_dump(exclude_unset=True))
         return suite_routes.put(session, caller, fields)
     return make(session, caller, body, None)
+
+
+def _copy(session: Session, caller: CallerOf, body: FromLibrary) -> JsonObject:
+    named = body.environment if body.environment not in (None, "") else body.environment_id
+    place = None if named in (None, "") else environments.find(session, str(named))
+    row = scenarios.copied(session, body.library_id, place)
+    _record(session, caller, row, "created")
+    return rendered(session, row)
 
 
 def _put_many(session: Session, caller: CallerOf, body: ManyScenarios) -> JsonObject:

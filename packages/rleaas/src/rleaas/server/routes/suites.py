@@ -10,7 +10,8 @@ from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import JsonObject
 from rleaas.server.routes.catalogue_bodies import Cursor, PageSize
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
-from rleaas.server.routes.scenario_bodies import SuiteFields
+from rleaas.server.routes.scenario_bodies import SuiteFields, Tiers, Words
+from rleaas.server.rules import library as shelf
 from rleaas.server.rules.catalogue import SuitePurpose
 from rleaas.server.store import audit, catalogue, once, suites
 from rleaas.server.store.tables import SuiteRow
@@ -19,6 +20,8 @@ router = APIRouter(
     tags=["scenario suites"], dependencies=[Depends(require_user)], responses=documented(401)
 )
 
+_SHELF = 2**53
+"""Where built-in suites begin among the places of suites: after all that there can be."""
 _COLUMNS = frozenset(
     {"id", "type", "name", "purpose", "scenario_ids", "environment", "environment_id"}
 )
@@ -53,7 +56,10 @@ def create_suite(
 
 @router.get("/api/scenario-suites/{suite_id}", responses=documented(404))
 def get_suite(suite_id: str, caller: Caller) -> JsonObject:
-    """One suite."""
+    """One suite, of the organisation's or built in."""
+    shipped = shelf.suite(suite_id)
+    if shipped is not None:
+        return render.built_in_suite(shipped)
     with caller.read() as session:
         return _rendered(session, suites.find(session, suite_id))
 
@@ -62,6 +68,7 @@ def get_suite(suite_id: str, caller: Caller) -> JsonObject:
 def update_suite(suite_id: str, body: SuiteFields, caller: Caller) -> JsonObject:
     """Change the fields that are sent; a suite that differs has the next version."""
     with caller.write() as session:
+        suites.require_own(suite_id)
         row = suites.apply(session, suites.find(session, suite_id), _change(body))
         _record(session, caller, row, "updated")
         return _rendered(session, row)
@@ -71,24 +78,51 @@ def update_suite(suite_id: str, body: SuiteFields, caller: Caller) -> JsonObject
 def delete_suite(suite_id: str, caller: Caller) -> JsonObject:
     """Delete a suite; its scenarios stay."""
     with caller.write() as session:
+        suites.require_own(suite_id)
         return delete(session, caller, suites.find(session, suite_id))
 
 
-@router.get("/api/scenario-library")
-def list_library(caller: Caller) -> JsonObject:
-    """What can be taken from the library; this build ships none yet."""
-    return library()
+@router.get("/api/scenario-library", responses=documented(422))
+def list_library(
+    caller: Caller,
+    vertical: str | None = None,
+    tier: Tiers = "",
+    domain: str | None = None,
+    tags: Words = "",
+    limit: PageSize = 0,
+    cursor: Cursor = "",
+) -> JsonObject:
+    """What can be taken from the library: all, or those of a vertical, tiers, a domain, tags."""
+    return library_page(vertical, tier, domain, tags, limit, cursor)
 
 
 @router.get("/api/scenario-library/{library_id}", responses=documented(404))
 def get_from_library(library_id: str, caller: Caller) -> JsonObject:
     """One scenario of the library."""
-    raise ScenarioNotFound(library_id, hint="GET /api/scenario-library lists what the library has")
+    found = shelf.find(library_id)
+    if found is None:
+        raise ScenarioNotFound(
+            library_id, hint="GET /api/scenario-library lists what the library has"
+        )
+    return shelf.entry(found)
 
 
-def library() -> JsonObject:
-    """The scenarios of the library."""
-    return {"scenarios": [], "count": 0, "cursor": None}
+def library_page(
+    vertical: str | None, tiers: str, domain: str | None, tags: str, limit: int, cursor: str
+) -> JsonObject:
+    """A page of what the library has of these; its cursor is the place of the next."""
+    numbers = [int(one) for one in tiers.split(",") if one]
+    words = [word for one in tags.split(",") if (word := one.strip())]
+    found = list(shelf.chosen(vertical=vertical, tiers=numbers, domain=domain, tags=words))
+    begin = int(cursor or 0)
+    end = begin + limit if limit else len(found)
+    shown = [shelf.entry(one) for one in found[begin:end]]
+    return {
+        "scenarios": shown,
+        "count": len(shown),
+        "total": len(found),
+        "cursor": str(end) if end < len(found) else None,
+    }
 
 
 def listed(
@@ -99,17 +133,30 @@ def listed(
     limit: int,
     cursor: str,
 ) -> JsonObject:
-    """A page of suites under the name that the route gives it."""
-    with caller.read() as session:
-        rows, following = suites.page(
-            session,
-            environment_id=catalogue.environment_id(session, environment),
-            purpose=purpose,
-            after=int(cursor or 0),
-            limit=limit,
-        )
-        names = catalogue.environment_names(session, (row.environment_id for row in rows))
-    shown = [render.suite(row, names) for row in rows]
+    """A page of suites under the name that the route gives it: their own, then the built-in ones.
+
+    Built-in ones are of no environment.
+    """
+    after = int(cursor or 0)
+    shown: list[JsonObject] = []
+    following: str | None = None
+    if after < _SHELF:
+        with caller.read() as session:
+            rows, following = suites.page(
+                session,
+                environment_id=catalogue.environment_id(session, environment),
+                purpose=purpose,
+                after=after,
+                limit=limit,
+            )
+            names = catalogue.environment_names(session, (row.environment_id for row in rows))
+        shown = [render.suite(row, names) for row in rows]
+    if following is None and environment is None:
+        begin = max(0, after - _SHELF)
+        shipped = [one for one in shelf.suites() if purpose in (None, one.purpose)][begin:]
+        room = len(shipped) if not limit else limit - len(shown)
+        shown += [render.built_in_suite(one) for one in shipped[:room]]
+        following = str(_SHELF + begin + room) if room < len(shipped) else None
     return {envelope: shown, "count": len(shown), "cursor": following}
 
 

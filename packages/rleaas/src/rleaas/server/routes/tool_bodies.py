@@ -20,6 +20,12 @@ class ToolFields(Record):
     authorization_required: bool | None = None
     docker_image: Word | None = None
     spec: JsonObject | str | None = None
+    endpoint: JsonObject | None = None
+    preconditions: list[str | JsonObject] | None = None
+    effects: list[JsonObject] | None = None
+    returns: JsonObject | None = None
+    ends_episode: bool | None = None
+    suggested: JsonObject | None = None
 
 
 class PutTools(Body):

@@ -1,5 +1,7 @@
 """Routes about tools."""
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter, Depends
 
 from rleaas.server import render_catalogue as render
@@ -9,8 +11,8 @@ from rleaas.server.routes.bodies import JsonObject
 from rleaas.server.routes.catalogue_bodies import Cursor, PageSize
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.routes.tool_bodies import PutTools, ToolFields
-from rleaas.server.store import audit, catalogue, once, tools
-from rleaas.server.store.tables import ToolRow
+from rleaas.server.store import acting_tools, audit, catalogue, once, tools
+from rleaas.server.store.tables import ToolRow, VersionRow
 
 router = APIRouter(tags=["tools"], dependencies=[Depends(require_user)], responses=documented(401))
 
@@ -56,18 +58,24 @@ def put_tools(
         ),
         None,
     )
+    changes = [change_of(fields, place) for fields in body.tools]
+    for change in changes:
+        acting_tools.require_permitted(change.details, caller.state.outbound)
     made: list[ToolRow] = []
+    versions: list[VersionRow] = []
     created = 0
     with caller.write() as session:
         before = once.earlier(session, key)
         if before is not None:
             return before
-        for fields in body.tools:
-            row, is_new = tools.upsert(session, change_of(fields, place))
-            action = "tool.registered" if is_new else "tool.updated"
-            audit.record(session, caller, action=action, subject=f"tool:{row.id}")
-            made.append(row)
-            created += is_new
+        for change in changes:
+            kept = acting_tools.keep(session, change, caller.state.keys)
+            action = "tool.registered" if kept.is_new else "tool.updated"
+            audit.record(session, caller, action=action, subject=f"tool:{kept.row.id}")
+            made.append(kept.row)
+            created += kept.is_new
+            if kept.version is not None:
+                versions.append(kept.version)
         names = catalogue.environment_names(session, (row.environment_id for row in made))
         reply: JsonObject = {
             "status": "ok",
@@ -76,6 +84,7 @@ def put_tools(
             "tools": [render.tool(row, names) for row in made],
         }
         once.keep(session, key, made[0].id, reply)
+    _serve(caller, versions[-1:])
     return reply
 
 
@@ -93,8 +102,12 @@ def get_tool(
 @router.put("/api/tools/{tool_id}", responses=documented(400, 404, 409, 422))
 def update_tool(tool_id: str, body: ToolFields, caller: Caller) -> JsonObject:
     """Change the fields that are sent; the others stay."""
+    said = change_of(body, None)
+    acting_tools.require_permitted(said.details, caller.state.outbound)
     with caller.write() as session:
-        row = tools.apply(session, tools.find(session, tool_id), change_of(body, None))
+        found = tools.find(session, tool_id)
+        kept = acting_tools.change(session, found, said, caller.state.keys)
+        row = kept.row
         audit.record(
             session,
             caller,
@@ -103,6 +116,7 @@ def update_tool(tool_id: str, body: ToolFields, caller: Caller) -> JsonObject:
             data={"fields": sorted(body.model_fields_set)},
         )
         names = catalogue.environment_names(session, [row.environment_id])
+    _serve(caller, [kept.version])
     return {"status": "ok", **render.tool(row, names)}
 
 
@@ -111,9 +125,17 @@ def delete_tool(tool_id: str, caller: Caller) -> JsonObject:
     """Delete a tool."""
     with caller.write() as session:
         row = tools.find(session, tool_id)
-        session.delete(row)
+        version = acting_tools.delete(session, row)
         audit.record(session, caller, action="tool.deleted", subject=f"tool:{row.id}")
+    _serve(caller, [version])
     return {"status": "deleted", "id": row.id}
+
+
+def _serve(caller: Caller, versions: Sequence[VersionRow | None]) -> None:
+    """Bring up the worlds that are others by now."""
+    for version in versions:
+        if version is not None:
+            caller.state.envhost.start_soon(version.id)
 
 
 def change_of(fields: ToolFields, place: str | None) -> tools.ToolChange:

@@ -12,6 +12,7 @@ import anyio
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from rlcore import ConfigurationError, ConflictError
+from sqlalchemy.orm import Session
 
 from rleaas.server import render
 from rleaas.server.access import Caller, CallerOf, may_still, require_still, require_user
@@ -22,9 +23,21 @@ from rleaas.server.routes.bodies import JsonObject, StartTraining
 from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency, workable_version
 from rleaas.server.rules import lifecycle
+from rleaas.server.rules.queue import require_priority
 from rleaas.server.rules.requests import require_trainable, training_config
-from rleaas.server.store import agents, events, jobs
-from rleaas.server.store.tables import JobRow
+from rleaas.server.store import attempts, jobs
+from rleaas.server.store.jobs import IdempotencyKey
+from rleaas.server.store.quotas import require_room_for_jobs
+from rleaas.server.store.tables import FIRST_ORGANISATION, JobRow
+from rleaas.server.training_requests import (
+    job_request,
+    judged_by,
+    require_code_allowed,
+    require_executor,
+    require_trackers,
+    with_reward_file,
+)
+from rleaas.training.config import TrainingConfig
 
 router = APIRouter(
     route_class=RepeatableRoute,
@@ -36,54 +49,114 @@ router = APIRouter(
 JobStatus = Literal["pending", "running", "completed", "failed", "cancelled", "awaiting_human_eval"]
 Limit = Annotated[int, Query(ge=0, le=1000)]
 # Enough for a worker between two steps; one that hangs is ended later, which no caller waits for.
-CANCEL_PATIENCE = 2.0
+CANCEL_PATIENCE = 1.5
 _POLL_SECONDS = 0.1
 
 
-@router.post("/train/{env}", responses=documented(400, 404, 409, 422))
+@router.post("/train/{env}", responses=documented(400, 402, 404, 409, 422))
 def start_training(
     env: str, body: StartTraining, caller: Caller, idempotency_key: IdempotencyHeader = None
 ) -> JsonObject:
     """Queue a training job on an environment's newest version, or on `environment_version`.
 
-    `model` names an agent; it is recorded with the job, and has no other effect yet.
+    `model` names an agent: its latest checkpoint is where the training starts, unless
+    `resume_from_checkpoint` names another one. The reply's `start` says which it was, its `seed`
+    what the job is repeatable by, and its `warnings` what was asked for in two ways.
     """
-    given = body.model_dump(exclude_none=True)
-    require_trainable(given)
-    checked = training_config(
-        body.algorithm, body.num_episodes, body.max_steps, body.config, body.seed
-    )
-    request: JsonObject = {
-        "algorithm": checked.algorithm,
-        "num_episodes": checked.num_episodes,
-        "max_steps": checked.max_steps,
-        "config": checked.to_config(),
-        "seed": checked.effective_seed,
-        "model": None,
-        "resume_from_checkpoint": body.resume_from_checkpoint or None,
-    }
-    key = idempotency("training", idempotency_key, {"env": env, **given})
+    checked = _checked(body, caller)
+    given: JsonObject = {"env": env, **body.model_dump(exclude_none=True)}
+    key = idempotency("training", idempotency_key, given)
+    judged = _judged(env, body, checked, caller, key)
     with caller.write() as session:
         earlier = jobs.made_before(session, jobs.TRAINING, key)
         if earlier is not None:
             return render.training_job(earlier)
-        if body.model:
-            request["model"] = agents.find(session, body.model).id
-        version = workable_version(session, env, body.environment_version)
-        if body.resume_from_checkpoint:
-            checkpoint = jobs.find_checkpoint(session, body.resume_from_checkpoint)
-            request["resume_from_checkpoint"] = checkpoint.id
-        row = jobs.create(
-            session,
-            caller,
-            jobs.TRAINING,
-            version,
-            request,
-            name=body.run_name or None,
-            idempotency=key,
-        )
+        row = _queued(session, env, body, checked, judged, caller, key)
     caller.state.scheduler.wake()
     return render.training_job(row)
+
+
+@router.post(
+    "/train/{env}/check", dependencies=[Once], responses=documented(400, 402, 404, 409, 422)
+)
+def check_training(
+    env: str,
+    body: StartTraining,
+    caller: Caller,
+    beside: Annotated[int, Query(ge=0, le=10_000)] = 0,
+) -> JsonObject:
+    """Say what `POST /train/{env}` would queue, or why it would refuse to; nothing is queued.
+
+    The reply's `seed` is null where one would be drawn. `beside` is how many jobs more are to be
+    started with it: a quota that holds for them and not for it refuses it.
+    """
+    checked = _checked(body, caller)
+    judged = _judged(env, body, checked, caller, None)
+    with caller.write() as session:
+        require_room_for_jobs(session, caller.principal.organisation_id, beside + 1)
+        row = _queued(session, env, body, checked, judged, caller, None)
+        told = render.training_check(row)
+        session.rollback()
+    return {**told, "seed": checked.effective_seed}
+
+
+def _checked(body: StartTraining, caller: CallerOf) -> TrainingConfig:
+    """The request's config, as far as that can be judged without looking anything up."""
+    require_trainable(body.model_dump(exclude_none=True))
+    require_priority(body.priority, is_operator=caller.principal.is_operator)
+    checked = training_config(
+        body.algorithm,
+        body.num_episodes,
+        body.max_steps,
+        with_reward_file(body.config, caller.state.settings.reward_files),
+        body.seed,
+        body.verifier_config,
+    )
+    own = caller.principal.organisation_id == FIRST_ORGANISATION
+    require_executor(checked, caller.state.executor.name)
+    require_code_allowed(checked, allowed=own or caller.state.settings.allow_code)
+    require_trackers(checked, here=caller.state.executor.name == "local")
+    return checked
+
+
+def _judged(
+    env: str,
+    body: StartTraining,
+    checked: TrainingConfig,
+    caller: CallerOf,
+    key: IdempotencyKey | None,
+) -> JsonObject:
+    """What is judged by, read before anybody is kept from writing: conditions may be long."""
+    with caller.read() as session:
+        if jobs.made_before(session, jobs.TRAINING, key) is not None:
+            return {}  # the job of then is the answer, whatever has become of its verifiers
+        workable_version(session, env, body.environment_version)
+        return judged_by(session, body, checked, caller.state.judging.checking)
+
+
+def _queued(
+    session: Session,
+    env: str,
+    body: StartTraining,
+    checked: TrainingConfig,
+    judged: JsonObject,
+    caller: CallerOf,
+    key: IdempotencyKey | None,
+) -> JobRow:
+    version = workable_version(session, env, body.environment_version)
+    request = job_request(
+        session, body, checked, version, dict(caller.principal.limits), judged=judged
+    )
+    return jobs.create(
+        session,
+        caller,
+        jobs.TRAINING,
+        version,
+        request,
+        name=body.run_name or None,
+        priority=body.priority,
+        idempotency=key,
+    )
 
 
 @router.get("/training/{job_id}", responses=documented(404))
@@ -91,7 +164,10 @@ def start_training(
 def get_training_job(job_id: str, caller: Caller) -> JsonObject:
     """A job with its progress, results and checkpoints."""
     with caller.read() as session:
-        return render.training_job(jobs.find(session, jobs.TRAINING, job_id))
+        told = render.training_job(jobs.find(session, jobs.TRAINING, job_id))
+    if told["status"] == lifecycle.PENDING:
+        told["queue_position"] = caller.state.scheduler.position(job_id)
+    return told
 
 
 @router.get("/api/training/jobs", responses=documented(422))
@@ -122,12 +198,16 @@ def get_metrics(
     after: Annotated[int, Query(ge=0, le=2**62)] = 0,
     limit: Annotated[int, Query(ge=1, le=10_000)] = 10_000,
 ) -> JsonObject:
-    """Points of the job's curves, oldest first; `cursor` is the next call's `after`."""
+    """Points of the job's curves, oldest first; `cursor` is the next call's `after`.
+
+    What a worker measured after the checkpoint from which the next one goes on is left out: that
+    part is done again. Points of later attempts say which `attempt` measured them.
+    """
     with caller.read() as session:
         row = jobs.find(session, jobs.TRAINING, job_id)
-        points = events.about(session, jobs.subject(row), ["metric"], after=after, limit=limit)
+        points = attempts.points(session, row, "metric", after=after, limit=limit)
     return {
-        "metrics": [render.metric(point) for point in points],
+        "metrics": [one for one in map(render.metric, points) if one.get("episode") is not None],
         "cursor": points[-1].id if points else after,
     }
 
@@ -222,10 +302,10 @@ async def _log_stream(
 
 @router.get("/api/training/jobs/{job_id}/checkpoints", responses=documented(404))
 def list_checkpoints(job_id: str, caller: Caller) -> JsonObject:
-    """The job's checkpoints, in the order of training."""
+    """The job's checkpoints with their cards, in the order of training."""
     with caller.read() as session:
         row = jobs.find(session, jobs.TRAINING, job_id)
-        return {"checkpoints": [render.checkpoint(item) for item in row.checkpoints]}
+        return {"checkpoints": [render.card(item) for item in row.checkpoints]}
 
 
 def cancel(caller: CallerOf, kind: str, job_id: str) -> JobRow:

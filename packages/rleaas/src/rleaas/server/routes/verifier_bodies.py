@@ -46,6 +46,39 @@ class JudgeEpisode(Body):
     trajectory: list[JsonObject] = Field(default_factory=list[JsonObject], max_length=10_000)
 
 
+class KnownEpisode(Body):
+    """An episode whose worth is known: the state at its end, and its steps."""
+
+    state: JsonObject = Field(default_factory=dict[str, object])
+    trajectory: list[JsonObject] = Field(default_factory=list[JsonObject], max_length=10_000)
+
+
+class AuditVerifier(Body):
+    """Episodes to test a verifier with.
+
+    They are given, or they are the references and known-bad solutions of the scenarios of an
+    environment's vertical: of all of them, or of those in `scenario_ids`.
+    """
+
+    good: list[KnownEpisode] = Field(default_factory=list[KnownEpisode], max_length=1_000)
+    bad: list[KnownEpisode] = Field(default_factory=list[KnownEpisode], max_length=1_000)
+    environment: str | None = None
+    scenario_ids: list[str] | None = Field(None, max_length=1_000)
+    repeats: int = Field(3, ge=1, le=20, strict=True)
+    probed: int = Field(3, ge=0, le=20, strict=True)
+    allow_empty: bool = False
+    most_wrong: float = Field(0.0, ge=0, le=1, allow_inf_nan=False)
+
+
+class JudgeForWorker(Body):
+    """An episode for a verifier of the worker's job."""
+
+    verifier_id: Id
+    steps: list[JsonObject] = Field(default_factory=list[JsonObject], max_length=100_000)
+    state: JsonObject = Field(default_factory=dict[str, object])
+    truncated: bool = False
+
+
 class AttachVerifier(Body):
     """A verifier for an environment, with its share of the score."""
 

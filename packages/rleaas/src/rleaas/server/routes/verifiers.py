@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
-from rlcore import UnsupportedRequestError
+from rlcore import PermissionDeniedError, UnsupportedRequestError
 from sqlalchemy.orm import Session
 
 from rleaas.server import render_catalogue as render
@@ -19,8 +19,12 @@ from rleaas.server.routes.verifier_bodies import (
     VerifierFields,
 )
 from rleaas.server.rules.catalogue import ACTIVE, DISABLED, verifier_type
-from rleaas.server.store import audit, catalogue, once, verifiers
-from rleaas.server.store.tables import VerifierRow
+from rleaas.server.rules.verifiers import is_built
+from rleaas.server.store import audit, catalogue, once, verifier_audits, verifiers
+from rleaas.server.store.tables import FIRST_ORGANISATION, VerifierRow
+from rleaas.server.store.verifier_definitions import finder
+from rleaas.verify import Definition, Trajectory, judge_of, judged
+from rleaas.verify.definition import PYTHON
 
 router = APIRouter(
     route_class=RepeatableRoute,
@@ -45,6 +49,7 @@ _COLUMNS = frozenset(
         "failure_policy",
         "environment",
         "environment_id",
+        "audited",
         # Of the answers of other routes, which clients send back with the rest.
         "success",
         "verifier_id",
@@ -57,6 +62,7 @@ def create_verifier(
     body: VerifierFields, caller: Caller, idempotency_key: IdempotencyHeader = None
 ) -> JsonObject:
     """Add a verifier, or change the one with this id; what it judges by makes a new version."""
+    _require_code_allowed(caller, body.type)
     key = idempotency("verifiers", idempotency_key, body.model_dump(exclude_unset=True))
     with caller.write() as session:
         before = once.earlier(session, key)
@@ -67,6 +73,7 @@ def create_verifier(
             row = verifiers.create(session, body.id, change_of(body))
             _record(session, caller, row, "created")
         else:
+            _require_code_allowed(caller, body.type or row.type)
             verifiers.apply(session, row, change_of(body))
             _record(session, caller, row, "updated")
         reply = rendered(session, row)
@@ -102,7 +109,9 @@ def list_verifiers(
 def get_verifier(verifier_id: str, caller: Caller) -> JsonObject:
     """One verifier."""
     with caller.read() as session:
-        return rendered(session, verifiers.find(session, verifier_id))
+        row = verifiers.find(session, verifier_id)
+        counts = verifier_audits.is_audited(session, row, caller.state.judging.model)
+        return {**rendered(session, row), "audited": counts}
 
 
 @router.get("/api/verifiers/{verifier_id}/versions", responses=documented(404))
@@ -118,7 +127,9 @@ def list_versions(verifier_id: str, caller: Caller) -> JsonObject:
 def update_verifier(verifier_id: str, body: VerifierFields, caller: Caller) -> JsonObject:
     """Change the fields that are sent, or all of them; the answer is the whole record."""
     with caller.write() as session:
-        row = verifiers.apply(session, verifiers.find(session, verifier_id), change_of(body))
+        before = verifiers.find(session, verifier_id)
+        _require_code_allowed(caller, body.type or before.type)
+        row = verifiers.apply(session, before, change_of(body))
         _record(session, caller, row, "updated")
         return rendered(session, row)
 
@@ -138,12 +149,15 @@ def toggle_verifier(verifier_id: str, caller: Caller) -> JsonObject:
         return _switch(session, caller, row, row.status != ACTIVE)
 
 
-@router.delete("/api/verifiers/{verifier_id}", responses=documented(404))
+@router.delete("/api/verifiers/{verifier_id}", responses=documented(404, 409))
 def delete_verifier(verifier_id: str, caller: Caller) -> JsonObject:
-    """Delete a verifier with its versions; environments that it judged go without it."""
+    """Delete a verifier with its versions; environments that it judged go without it.
+
+    One that a composite consists of stays: 409, which names the composite.
+    """
     with caller.write() as session:
         row = verifiers.find(session, verifier_id)
-        session.delete(row)
+        verifiers.remove(session, row)
         _record(session, caller, row, "deleted")
     return {"status": "deleted", "id": row.id}
 
@@ -172,19 +186,42 @@ def duplicate_verifier(
     responses={**documented(400, 404, 422), **UNSUPPORTED},
 )
 def test_verifier(verifier_id: str, body: JudgeEpisode, caller: Caller) -> JsonObject:
-    """Judge an episode that is sent along; this build has nothing yet that could."""
+    """Judge an episode that is sent along, also by a verifier that is disabled.
+
+    Nothing is kept of it, and a failure is no event. A verifier that could not judge says so in
+    `outcome`: `grader_error` has neither a score nor a pass.
+    """
     with caller.read() as session:
         row = verifiers.find(session, verifier_id)
-    raise UnsupportedRequestError(
-        f"{row.type} verifiers cannot be tested: this build has no engine that judges",
-        code="verifier_engine_missing",
-        hint="Nothing was scored",
-    )
+        if not is_built(row.type):
+            raise UnsupportedRequestError(
+                f"{row.type} verifiers cannot be tested: this build has no engine for them",
+                code="verifier_engine_missing",
+                hint="Nothing was scored",
+            )
+        definitions: dict[str, Definition] = {}
+        find = finder(session, definitions)
+        definition = find(row.id)
+        # Whatever it consists of is read now: nothing holds the database while a model is asked.
+        judge_of(definition, find, means=caller.state.judging.checking)
+    trajectory = Trajectory.of(body.trajectory, body.state)
+    with caller.state.judging.judge(definition, definitions.__getitem__) as judge:
+        return judged(judge, trajectory).to_dict()
 
 
 def rendered(session: Session, row: VerifierRow) -> JsonObject:
     """The verifier with the name of its environment."""
     return render.verifier(row, catalogue.environment_names(session, [row.environment_id]))
+
+
+def _require_code_allowed(caller: CallerOf, kind: str | None) -> None:
+    own = caller.principal.organisation_id == FIRST_ORGANISATION
+    if kind == PYTHON and not (own or caller.state.settings.allow_code):
+        raise PermissionDeniedError(
+            "a python verifier is code, which this server runs only for its operator",
+            code="code_not_allowed",
+            hint="The operator can start the server with --allow-code; rule_based needs no code",
+        )
 
 
 def _switch(session: Session, caller: CallerOf, row: VerifierRow, enabled: bool) -> JsonObject:

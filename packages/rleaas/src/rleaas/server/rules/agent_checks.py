@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 CHECKPOINT: Final = "checkpoint://"
+ADDRESS: Final = "rleaas://"
+_CHECKPOINTS: Final = "checkpoints/"
+# What policies are saved to elsewhere; the platform cannot read such a file.
+_FILES: Final = (".zip", ".pt", ".pth", ".pt2", ".onnx", ".ckpt", ".ts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +25,22 @@ class Check:
 
 
 def checkpoint_reference(model_ref: str | None) -> str | None:
-    """The id of the checkpoint that a `model_ref` names; None when it names something else."""
-    if not model_ref:
-        return None
-    if model_ref.startswith(CHECKPOINT):
-        return model_ref.removeprefix(CHECKPOINT)
-    return model_ref if model_ref.startswith("ckpt_") else None
+    """The id of the checkpoint that a `model_ref` names; None when it names something else.
+
+    It is `checkpoint://ID`, `rleaas://checkpoints/ID` as `rlmesh.load_model` takes it, or an id.
+    """
+    named = (model_ref or "").strip()
+    scheme = named.partition("://")[0].lower() + "://"
+    if scheme == CHECKPOINT:
+        return named[len(CHECKPOINT) :]
+    if scheme == ADDRESS:
+        return named[len(ADDRESS) :].removeprefix(_CHECKPOINTS)
+    return named if named.startswith("ckpt_") else None
+
+
+def names_file(model_ref: str | None) -> bool:
+    """Whether a `model_ref` is the file of a policy, which only its owner's machine has."""
+    return (model_ref or "").strip().lower().endswith(_FILES)
 
 
 def model_check(base_model: str, model_ref: str | None) -> Check:

@@ -4,7 +4,9 @@ import secrets
 from collections.abc import Mapping
 from typing import Final, Literal, get_args
 
-VerifierType = Literal["rule_based", "trajectory_based", "llm_judge", "composite"]
+VerifierType = Literal[
+    "rule_based", "trajectory_based", "llm_judge", "composite", "python", "human_evaluation"
+]
 VERIFIER_TYPES: Final[tuple[str, ...]] = get_args(VerifierType)
 SuitePurpose = Literal["training", "evaluation"]
 AgentFramework = Literal["openai_compatible", "anthropic", "custom"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from rleaas.server.rules.deployments import PROVIDERS
-from rleaas.training.config import AVAILABLE_ALGORITHMS
+from rleaas.training.algorithms import AVAILABLE_ALGORITHMS
 
 _REGIONS: Final[Mapping[str, list[str]]] = {
     "Azure": ["eastus", "westus2", "westeurope", "northeurope"],

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
-from rlcore import InvalidRequestError
+from rlcore import ConfigurationError, InvalidRequestError
 
 from rleaas.server.rules.json_values import number, problem_with
+from rleaas.training.kept_checkpoints import validate_kept
 
 Config = dict[str, object]
 
@@ -24,7 +25,8 @@ DEFAULTS: Final[Mapping[str, object]] = {
 _MOST_DAYS: Final = 36_500
 _FLAGS: Final = ("stop_on_alert", "compliance_hard_stop", "human_in_the_loop")
 _LISTS: Final = ("pii_fields", "compliance_tags")
-_SETTINGS: Final = (*DEFAULTS, *_FLAGS, "max_risk_threshold", "override_actions")
+KEPT: Final = "checkpoint_retention"
+_SETTINGS: Final = (*DEFAULTS, *_FLAGS, KEPT, "max_risk_threshold", "override_actions")
 _MOST_NAMES: Final = 200
 _LONGEST_NAME: Final = 200
 
@@ -65,6 +67,9 @@ def effective(platform: Mapping[str, object], own: Mapping[str, object]) -> Conf
     result: Config = {**DEFAULTS, **platform, **own}
     for name in _LISTS:
         result[name] = list(dict.fromkeys([*texts(platform.get(name)), *texts(own.get(name))]))
+    kept = {**_object(platform.get(KEPT)), **_object(own.get(KEPT))}
+    if kept:
+        result[KEPT] = kept
     result["alert_thresholds"] = {
         **_object(platform.get("alert_thresholds")),
         **_object(own.get("alert_thresholds")),
@@ -163,14 +168,27 @@ def _check(name: str, value: object) -> None:
         _check_names(name, value)
     elif name == "alert_thresholds":
         _check_thresholds(value)
+    elif name == KEPT:
+        _check_kept(value)
     elif name == "max_risk_threshold":
         _check_number(name, value, most=1.0)
     elif name == "override_actions":
-        actions = _object(value)
-        if actions != value or not all(isinstance(one, str) for one in actions.values()):
-            raise _unusable(f"{name} is {_told(value)}, not an object of texts")
+        _check_actions(value)
     elif not isinstance(value, bool):
         raise _unusable(f"{name} is {_told(value)}, not true or false")
+
+
+def _check_kept(value: object) -> None:
+    try:
+        validate_kept(KEPT, value)
+    except ConfigurationError as error:
+        raise _unusable(error.message) from error
+
+
+def _check_actions(value: object) -> None:
+    actions = _object(value)
+    if actions != value or not all(isinstance(one, str) for one in actions.values()):
+        raise _unusable(f"override_actions is {_told(value)}, not an object of texts")
 
 
 def _check_names(name: str, value: object) -> None:

@@ -15,11 +15,17 @@ ENVIRONMENTS: Final = "environments"
 JOBS: Final = "jobs"
 STORAGE: Final = "storage_bytes"
 RATE: Final = "requests_per_minute"
+JOB_WALL_SECONDS: Final = "job_wall_seconds"
+JOB_TIMESTEPS: Final = "job_timesteps"
+JOB_PROCESSES: Final = "job_processes"
 LIMITS: Final = {
     ENVIRONMENTS: "how many environments may be registered",
     JOBS: "how many jobs may be pending or running",
     STORAGE: "how many bytes of files may be kept",
     RATE: "how many requests a minute may be sent",
+    JOB_WALL_SECONDS: "how many seconds a training job may take",
+    JOB_TIMESTEPS: "how many steps a training job may take",
+    JOB_PROCESSES: "how many processes a training job may have",
 }
 
 

@@ -56,7 +56,11 @@ def number(value: object) -> float | None:
     """The value when it is a finite number, else None; booleans are not numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) else None
+    try:
+        told = float(value)
+    except OverflowError:
+        return None  # a whole number beyond every float
+    return told if math.isfinite(told) else None
 
 
 def text(value: object) -> str | None:

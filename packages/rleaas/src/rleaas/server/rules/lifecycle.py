@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
 from rleaas.server.rules.json_values import integer, number
+from rleaas.server.rules.report_facts import NESTED
 
 REGISTERED = "registered"
 PROVISIONING = "provisioning"
@@ -32,8 +33,9 @@ ReportType = Literal[
     "completed",
     "failed",
     "cancelled",
+    "interrupted",
+    "alert",
 ]
-_NESTED = ("results", "report")
 _RESULT_KEYS = (
     "avg_reward",
     "success_rate",
@@ -41,6 +43,7 @@ _RESULT_KEYS = (
     "total_steps",
     "wall_seconds",
     "best_reward",
+    "tracking",
 )
 
 
@@ -133,8 +136,8 @@ def _percent(done: int, goal: int, before: int) -> int:
 
 
 def _results_in(data: Mapping[str, object]) -> dict[str, object]:
-    found = {key: value for key, value in data.items() if key not in _NESTED}
-    for name in _NESTED:
+    found = {key: value for key, value in data.items() if key not in NESTED}
+    for name in NESTED:
         nested = data.get(name)
         if isinstance(nested, dict):
             found.update(cast("dict[str, object]", nested))

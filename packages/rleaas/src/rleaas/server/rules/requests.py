@@ -11,17 +11,9 @@ DEFAULT_EPISODES = 20
 _SEED_LIMIT = 2**32
 
 _NOT_IN_TRAINING = {
-    "scenario_id": "suites and scenarios in training are",
-    "verifier_ids": "verifiers in training are",
-    "verifier_id": "verifiers in training are",
-    "verifier_conditions": "verifiers in training are",
-    "verifier_config": "verifiers in training are",
+    "verifier_conditions": "verifiers that a request defines are",
     "dataset_url": "training from a dataset is",
     "actions": "a restricted action list is",
-}
-_NOT_IN_EVALUATION = {
-    "scenario_suite_id": "suites in evaluations are",
-    "verifier_ids": "verifiers in evaluations are",
 }
 
 
@@ -34,37 +26,31 @@ def require_trainable(request: Mapping[str, object]) -> None:
     _require_absent(request, _NOT_IN_TRAINING)
 
 
-def require_evaluable(request: Mapping[str, object]) -> None:
-    """Refuse what evaluations cannot do yet.
-
-    Raises:
-        ConfigurationError: naming the field, with code `not_available`.
-    """
-    _require_absent(request, _NOT_IN_EVALUATION)
-
-
 def training_config(
     algorithm: str,
-    num_episodes: int,
-    max_steps: int,
+    num_episodes: int | None,
+    max_steps: int | None,
     config: Mapping[str, object] | None,
     seed: int | None,
+    verifier_config: Mapping[str, object] | None = None,
 ) -> TrainingConfig:
-    """The checked request; a `seed` beside the config must not contradict the one inside.
+    """The checked request; what stands beside the config must not contradict what is inside.
 
     Raises:
         ConfigurationError: the first thing that is wrong, by name.
     """
     given = dict(config or {})
-    inside = given.get("seed")
-    if seed is not None:
-        if inside is not None and inside != seed:
+    for name, outside in (("seed", seed), ("verifier_config", verifier_config)):
+        inside = given.get(name)
+        if outside is None:
+            continue
+        if inside is not None and inside != outside:
             raise ConfigurationError(
-                f"seed {seed!r} contradicts config.seed {inside!r}",
+                f"{name} {outside!r} contradicts config.{name} {inside!r}",
                 code="invalid_training_config",
-                hint="Give the seed once",
+                hint=f"Give {name} once",
             )
-        given["seed"] = seed
+        given[name] = outside
     return validate_training_config(algorithm, num_episodes, max_steps, given)
 
 

@@ -6,7 +6,10 @@ from typing import Final
 
 from rlcore import PermissionDeniedError
 
-SUPPORTED = "gym://ID, python://module:attr, tcp://host:port or unix:///path"
+from rleaas.server.rules.worlds import SCHEME, world_source
+from rleaas.sims import VERTICALS
+
+SUPPORTED = "gym://ID, python://module:attr, sim://FinSim, tcp://host:port or unix:///path"
 ALLOW_CODE: Final = "rleaas serve --allow-code"
 _NO_SOURCE = frozenset({"", "custom"})
 # Gymnasium's environments around those of gym, whose id, in the kwargs, may name any module.
@@ -61,6 +64,13 @@ def parse_source(text: str | None) -> Source | None:
         if not (module and colon and attribute):
             raise SourceProblem(f"source {text!r} is not of the form python://module:attr")
         return Source(text, SourceKind.HOSTED)
+    if scheme == SCHEME:
+        found = world_source(target)
+        if found is None:
+            raise SourceProblem(
+                f"source {text!r} names no built-in world; there are {', '.join(VERTICALS)}"
+            )
+        return Source(found, SourceKind.HOSTED)
     if scheme in {"tcp", "unix"}:
         return Source(text, SourceKind.SERVED_ELSEWHERE)
     raise SourceProblem(f"source {text!r} has the unknown scheme {scheme!r}; use {SUPPORTED}")

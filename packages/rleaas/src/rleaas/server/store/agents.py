@@ -5,13 +5,27 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from rlcore import AgentNotFound, InvalidRequestError, NotFoundError
+from rlcore import (
+    AgentNotFound,
+    CheckpointNotFound,
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+)
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from rleaas.server.rules.agent_checks import checkpoint_reference, names_file
 from rleaas.server.rules.catalogue import merged, new_id
-from rleaas.server.store import catalogue
-from rleaas.server.store.tables import AgentRecordRow, AgentRow, AgentVersionRow, JsonObject
+from rleaas.server.store import catalogue, jobs
+from rleaas.server.store.tables import (
+    AgentRecordRow,
+    AgentRow,
+    AgentVersionRow,
+    CheckpointRow,
+    JobRow,
+    JsonObject,
+)
 
 DRY_RUN: Final = "dry_run"
 DEPLOYMENT: Final = "deployment"
@@ -177,6 +191,51 @@ def notes(session: Session, row: AgentRow, kind: str) -> Sequence[AgentRecordRow
         .where(AgentRecordRow.agent_row_id == row.row_id, AgentRecordRow.kind == kind)
         .order_by(AgentRecordRow.created_at.desc(), AgentRecordRow.id.desc())
     ).all()
+
+
+def latest_checkpoint(session: Session, row: AgentRow) -> CheckpointRow | None:
+    """The newest checkpoint of the agent: of the trainings that were asked for it, or its model.
+
+    None: no training of it has saved one, and its model is no checkpoint.
+
+    Raises:
+        ConflictError: its model is one that cannot be used.
+    """
+    own = own_checkpoint(session, row)
+    if own is None and names_file(row.model_ref):
+        raise ConflictError(
+            f"agent {row.id!r} names the file {row.model_ref!r}, which this platform cannot read",
+            code="agent_not_playable",
+            hint="Configure model_ref='checkpoint://ID' with a checkpoint of this platform",
+        )
+    trained = session.scalars(
+        select(CheckpointRow)
+        .join(JobRow, JobRow.id == CheckpointRow.job_id)
+        .where(JobRow.request["model"].as_string() == row.id)
+        .order_by(CheckpointRow.created_at.desc(), CheckpointRow.episode.desc())
+        .limit(1)
+    ).first()
+    found = [one for one in (own, trained) if one is not None]
+    return max(found, key=lambda one: one.created_at, default=None)
+
+
+def own_checkpoint(session: Session, row: AgentRow) -> CheckpointRow | None:
+    """The checkpoint that an agent's model is; None: its model is something else.
+
+    Raises:
+        ConflictError: its `model_ref` names one that does not exist.
+    """
+    reference = checkpoint_reference(row.model_ref)
+    if reference is None:
+        return None
+    try:
+        return jobs.find_checkpoint(session, reference)
+    except CheckpointNotFound as error:
+        raise ConflictError(
+            f"the checkpoint {reference!r} of agent {row.id!r} does not exist",
+            code="agent_not_playable",
+            hint="Configure model_ref with one that exists",
+        ) from error
 
 
 def _advance(session: Session, row: AgentRow, before: JsonObject, reason: str) -> None:

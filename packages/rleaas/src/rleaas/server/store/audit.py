@@ -8,12 +8,11 @@ signs the newest record.
 
 import hashlib
 import json
-import math
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, Protocol, cast, overload
+from typing import Final, Protocol, cast
 
 from rlcore import NotFoundError
 from sqlalchemy import ColumnElement, delete, func, or_, select
@@ -22,6 +21,7 @@ from sqlalchemy.orm import Session
 from rleaas.server.store import audit_seal, events
 from rleaas.server.store.audit_seal import Head
 from rleaas.server.store.database import owner_of
+from rleaas.server.store.storable import plain, storable
 from rleaas.server.store.tables import AuditRow, JsonObject, OrganisationRow
 
 PURGED: Final = "audit.purged"
@@ -145,16 +145,16 @@ def record(
         event_id=f"evt_{secrets.token_hex(8)}",
         number=place.number,
         at=datetime.now(UTC),
-        actor=_storable(caller.principal.actor),
+        actor=storable(caller.principal.actor),
         action=action,
         outcome=outcome,
-        subject=_storable(subject),
-        environment_name=_storable(environment_name),
-        job_id=_storable(job_id),
-        agent_id=_storable(agent_id),
+        subject=storable(subject),
+        environment_name=storable(environment_name),
+        job_id=storable(job_id),
+        agent_id=storable(agent_id),
         request_id=caller.request_id,
         # Never masked: whoever may say what is masked could hide what was done.
-        data=cast("JsonObject", _plain(data or {})),
+        data=cast("JsonObject", plain(data or {})),
         previous=place.previous,
     )
     row.digest = digest_of(row)
@@ -449,28 +449,3 @@ def _is_one_of(event_types: Iterable[str]) -> ColumnElement[bool]:
         AuditRow.action.in_(wanted),
         *(AuditRow.action.startswith(f"{one}.", autoescape=True) for one in wanted),
     )
-
-
-def _plain(value: object) -> object:
-    """The value as both databases keep it: no tuples, no numbers that JSON has not, no NUL."""
-    if isinstance(value, Mapping):
-        found = cast("Mapping[object, object]", value)
-        return {_storable(str(key)): _plain(one) for key, one in found.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(one) for one in cast("Iterable[object]", value)]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    return _storable(str(value))
-
-
-@overload
-def _storable(text: str) -> str: ...
-@overload
-def _storable(text: None) -> None: ...
-def _storable(text: str | None) -> str | None:
-    """The text as both databases keep it; None stays None."""
-    if text is None:
-        return None
-    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")

@@ -97,6 +97,11 @@ def read_version(session: Session, reference: str, version: int | None = None) -
     return row or find_version(session, reference, version)  # which knows what is missing
 
 
+def existing(session: Session, name: str) -> EnvironmentRow | None:
+    """The environment with exactly this name, if there is one."""
+    return session.scalar(select(EnvironmentRow).where(EnvironmentRow.name == name))
+
+
 def upsert(session: Session, asked: Registration, reason: str | None) -> tuple[VersionRow, bool]:
     """Register an environment, or change what the registration says about it.
 
@@ -106,7 +111,7 @@ def upsert(session: Session, asked: Registration, reason: str | None) -> tuple[V
         The newest version, and whether it is new.
     """
     now = datetime.now(UTC)
-    row = session.scalar(select(EnvironmentRow).where(EnvironmentRow.name == asked.name))
+    row = existing(session, asked.name)
     if row is None:
         row = EnvironmentRow(
             name=asked.name,
@@ -133,6 +138,13 @@ def merge(session: Session, row: EnvironmentRow, asked: Registration) -> tuple[V
     """
     _rename(session, row, asked.name)
     return _apply(session, row, asked, row.latest.status_reason)
+
+
+def repeat(session: Session, row: EnvironmentRow) -> VersionRow:
+    """A new version that is served as the newest one, as what is served is another by now."""
+    latest = row.latest
+    row.updated_at = datetime.now(UTC)
+    return _add_version(session, row, latest.source, latest.kwargs, latest.config, None)
 
 
 def page(

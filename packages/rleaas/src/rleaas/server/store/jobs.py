@@ -55,6 +55,7 @@ def create(
     *,
     name: str | None,
     idempotency: IdempotencyKey | None,
+    priority: int = 0,
 ) -> JobRow:
     """Add a pending job of a caller, under an idempotency key that `made_before` does not know."""
     now = datetime.now(UTC)
@@ -67,8 +68,10 @@ def create(
         request=request,
         progress=0,
         results={},
-        priority=0,
+        priority=priority,
         attempts=0,
+        restarts=0,
+        history=[],
         last_seq=0,
         created_at=now,
         checkpoints=[],
@@ -124,16 +127,6 @@ def page(
     return session.scalars(query).all()
 
 
-def oldest_pending(session: Session) -> JobRow | None:
-    """The job whose turn it is."""
-    return session.scalar(
-        select(JobRow)
-        .where(JobRow.status == lifecycle.PENDING)
-        .order_by(JobRow.created_at, JobRow.id)
-        .limit(1)
-    )
-
-
 def unfinished(session: Session) -> Sequence[JobRow]:
     """Jobs that some worker should be busy with."""
     return session.scalars(select(JobRow).where(JobRow.status == lifecycle.RUNNING)).all()
@@ -165,6 +158,16 @@ def find_checkpoint(session: Session, checkpoint_id: str) -> CheckpointRow:
     if row is None:
         raise CheckpointNotFound(checkpoint_id)
     return row
+
+
+def digests(session: Session, job_ids: Sequence[str]) -> set[str]:
+    """The digests of the files that these jobs left behind."""
+    found = session.execute(
+        select(CheckpointRow.sha256, CheckpointRow.state_sha256).where(
+            CheckpointRow.job_id.in_(job_ids)
+        )
+    )
+    return {one for pair in found for one in pair if one is not None}
 
 
 def forget(session: Session, job_ids: Sequence[str]) -> None:

@@ -31,22 +31,35 @@ def require_room(session: Session) -> None:
         QuotaExceededError: with how many there are and may be.
     """
     for organisation_id in {row.organisation_id for row in session.new if _counts(row)}:
-        found = session.scalar(
-            select(OrganisationRow.limits).where(OrganisationRow.id == organisation_id)
-        )
-        own = cast("Mapping[str, object]", session.info.get(KEY_LIMITS) or {})
-        limits = tightest(found or {}, own)
-        for name, used in _USED.items():
-            if name not in limits:
-                continue
+        for name in _USED:
             more = sum(_size(row, name) for row in session.new if _is_of(row, organisation_id))
-            before = used(session, organisation_id)
-            if more and before + more > limits[name]:
-                raise QuotaExceededError(
-                    f"the quota {name!r} is {limits[name]:g}; {before:g} are used and "
-                    f"{more:g} more were asked for",
-                    hint="Delete what is not needed, or ask an admin for more",
-                )
+            _require(session, organisation_id, name, more)
+
+
+def require_room_for_jobs(session: Session, organisation_id: int, more: int) -> None:
+    """Refuse as many jobs as a quota would not allow together.
+
+    Raises:
+        QuotaExceededError: with how many there are and may be.
+    """
+    _require(session, organisation_id, JOBS, more)
+
+
+def _require(session: Session, organisation_id: int, name: str, more: float) -> None:
+    found = session.scalar(
+        select(OrganisationRow.limits).where(OrganisationRow.id == organisation_id)
+    )
+    own = cast("Mapping[str, object]", session.info.get(KEY_LIMITS) or {})
+    limits = tightest(found or {}, own)
+    if not more or name not in limits:
+        return
+    before = _USED[name](session, organisation_id)
+    if before + more > limits[name]:
+        raise QuotaExceededError(
+            f"the quota {name!r} is {limits[name]:g}; {before:g} are used and "
+            f"{more:g} more were asked for",
+            hint="Delete what is not needed, or ask an admin for more",
+        )
 
 
 def _counts(row: object) -> bool:
@@ -62,7 +75,9 @@ def _size(row: object, name: str) -> float:
         return 1 if isinstance(row, EnvironmentRow) else 0
     if name == JOBS:
         return 1 if isinstance(row, JobRow) else 0
-    return row.size_bytes if isinstance(row, CheckpointRow | DataAssetRow) else 0
+    if isinstance(row, CheckpointRow):
+        return row.size_bytes + (row.state_bytes or 0)
+    return row.size_bytes if isinstance(row, DataAssetRow) else 0
 
 
 def _environments(session: Session, organisation_id: int) -> float:
@@ -79,18 +94,20 @@ def _jobs(session: Session, organisation_id: int) -> float:
 
 
 def _storage(session: Session, organisation_id: int) -> float:
+    state = func.coalesce(CheckpointRow.state_bytes, 0)
     total = 0.0
-    for row in (CheckpointRow, DataAssetRow):
+    for row, size in (
+        (CheckpointRow, CheckpointRow.size_bytes + state),
+        (DataAssetRow, DataAssetRow.size_bytes),
+    ):
         with session.no_autoflush:
-            total += (
-                session.scalar(
-                    select(func.coalesce(func.sum(row.size_bytes), 0)).where(
-                        row.organisation_id == organisation_id
-                    )
+            found = session.scalar(
+                select(func.coalesce(func.sum(size), 0)).where(
+                    row.organisation_id == organisation_id
                 )
-                or 0
             )
-    return float(total)
+            total += float(found or 0)  # PostgreSQL sums large integers to a decimal
+    return total
 
 
 def _count(session: Session, row: type[Owned], *where: ColumnElement[bool]) -> float:

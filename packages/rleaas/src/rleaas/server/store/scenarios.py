@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rlcore import InvalidRequestError, ScenarioNotFound
+from rlcore import ConflictError, InvalidRequestError, ScenarioNotFound
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
+from rleaas.server.rules import library
 from rleaas.server.rules.catalogue import merged, new_id
 from rleaas.server.store import catalogue
-from rleaas.server.store.tables import EnvironmentRow, ScenarioRow
+from rleaas.server.store.tables import EnvironmentRow, JsonObject, ScenarioRow
 
 DEFAULT_STEPS = 20
 
@@ -40,6 +41,84 @@ def find(session: Session, reference: str) -> ScenarioRow:
     return catalogue.find(session, ScenarioRow, reference, ScenarioNotFound)
 
 
+def as_played(session: Session, reference: str) -> JsonObject:
+    """The scenario with this id or name, or of the library, as an environment is told of it.
+
+    Raises:
+        ScenarioNotFound: there is none.
+        ConflictError: several have the name.
+    """
+    row = catalogue.by_id(session, ScenarioRow, reference)
+    shipped = library.find(reference) if row is None else None
+    if shipped is not None:
+        return library.as_played(shipped)
+    if row is None:
+        row = find(session, reference)
+    return {
+        "id": row.id,
+        "name": row.name,
+        "tier": row.tier,
+        "version": row.version,
+        "task_prompt": row.task_prompt,
+        "max_steps": row.max_steps,
+        "available_tools": row.details.get("available_tools"),
+        "context_injection": row.details.get("context_injection"),
+    }
+
+
+def copied(session: Session, library_id: str, environment: EnvironmentRow | None) -> ScenarioRow:
+    """Copy a scenario of the library into an environment, under an id of its own.
+
+    Raises:
+        ScenarioNotFound: the library has none with this id.
+    """
+    shipped = library.find(library_id)
+    if shipped is None:
+        raise ScenarioNotFound(
+            library_id, hint="GET /api/scenario-library lists what the library has"
+        )
+    told = library.entry(shipped)
+    now = datetime.now(UTC)
+    row = ScenarioRow(
+        id=new_id("scen"),
+        environment_id=None if environment is None else environment.id,
+        name=shipped.title,
+        tier=shipped.tier,
+        task_prompt=shipped.prompt,
+        max_steps=shipped.max_steps,
+        tags=list(shipped.tags),
+        details={
+            "library_id": shipped.id,
+            "vertical": shipped.vertical,
+            "domain": shipped.domain,
+            "available_tools": list(shipped.tools),
+            "success_criteria": told["success_criteria"],
+            "context_injection": {library.BASED_ON: shipped.id},
+        },
+        source=library.LIBRARY,
+        version=1,
+        created_at=now,
+        updated_at=now,
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def require_own(scenario_id: str | None) -> None:
+    """Refuse to change a scenario of the library.
+
+    Raises:
+        ConflictError: it is one (`scenario_read_only`).
+    """
+    if scenario_id is not None and library.find(scenario_id) is not None:
+        raise ConflictError(
+            f"scenario {scenario_id!r} is the library's, which nobody changes",
+            code="scenario_read_only",
+            hint="Copy it into an environment, and change the copy",
+        )
+
+
 def upsert(session: Session, change: ScenarioChange) -> tuple[ScenarioRow, bool]:
     """Add a scenario, or change the one with its id.
 
@@ -48,8 +127,10 @@ def upsert(session: Session, change: ScenarioChange) -> tuple[ScenarioRow, bool]
 
     Raises:
         InvalidRequestError: a new one without a name.
+        ConflictError: it is the library's.
     """
     row = None if change.id is None else catalogue.by_id(session, ScenarioRow, change.id)
+    require_own(change.id)
     if row is not None:
         return apply(session, row, change), False
     if change.name is None:

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rlcore import InvalidRequestError, SuiteNotFound
+from rlcore import ConflictError, InvalidRequestError, SuiteNotFound
 from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
+from rleaas.server.rules import library
 from rleaas.server.rules.catalogue import merged, new_id
-from rleaas.server.store import catalogue, scenarios
+from rleaas.server.store import catalogue, held_out, scenarios
 from rleaas.server.store.tables import ScenarioRow, SuiteRow
 
 TRAINING = "training"
@@ -47,7 +48,10 @@ def upsert(session: Session, change: SuiteChange) -> tuple[SuiteRow, bool]:
     Raises:
         InvalidRequestError: a new one without a name, or a scenario that is listed twice.
         ScenarioNotFound: one that it lists does not exist.
+        ConflictError: it is a built-in one, or shares a scenario with a suite for the other
+            purpose.
     """
+    require_own(change.id)
     row = None if change.id is None else catalogue.by_id(session, SuiteRow, change.id)
     if row is not None:
         return apply(session, row, change), False
@@ -58,6 +62,7 @@ def upsert(session: Session, change: SuiteChange) -> tuple[SuiteRow, bool]:
             hint="Give it a name, or the id of one that exists",
         )
     listed = _scenarios(session, change.scenario_ids or [])
+    held_out.require_apart(session, listed, change.purpose or TRAINING)
     now = datetime.now(UTC)
     row = SuiteRow(
         id=change.id or new_id("suite"),
@@ -85,10 +90,25 @@ def apply(session: Session, row: SuiteRow, change: SuiteChange) -> SuiteRow:
     catalogue.take(row, change, ("name", "purpose"))
     row.details = merged(row.details, change.details)
     if _content(row) != before:
+        held_out.require_apart(session, row.scenario_ids, row.purpose, but=row.id)
         row.version += 1
         row.updated_at = datetime.now(UTC)
     session.flush()
     return row
+
+
+def require_own(suite_id: str | None) -> None:
+    """Refuse to change a built-in suite.
+
+    Raises:
+        ConflictError: it is one (`suite_read_only`).
+    """
+    if suite_id is not None and library.suite(suite_id) is not None:
+        raise ConflictError(
+            f"suite {suite_id!r} is built in, and the same everywhere",
+            code="suite_read_only",
+            hint="Make a suite of your own with the scenarios that you want",
+        )
 
 
 def page(
@@ -119,7 +139,10 @@ def without(session: Session, scenario_id: str) -> list[str]:
 
 def _scenarios(session: Session, references: Sequence[str]) -> list[str]:
     known = set(session.scalars(select(ScenarioRow.id).where(ScenarioRow.id.in_(references))))
-    ids = [one if one in known else scenarios.find(session, one).id for one in references]
+    ids = [
+        one if one in known or library.find(one) else scenarios.find(session, one).id
+        for one in references
+    ]
     repeated = [one for one, times in Counter(ids).items() if times > 1]
     if repeated:
         raise InvalidRequestError(f"scenario {repeated[0]!r} is listed twice", hint="List it once")

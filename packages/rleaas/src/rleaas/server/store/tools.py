@@ -50,20 +50,25 @@ def find(session: Session, reference: str, environment_id: int | None = None) ->
     return own[0] if own else named[0]
 
 
+def existing(session: Session, change: ToolChange) -> ToolRow | None:
+    """The tool that a change is about, by its id or, without an id, its name."""
+    if change.id is not None:
+        return catalogue.by_id(session, ToolRow, change.id)
+    place = catalogue.environment_id(session, change.environment)
+    same = _named(session, change.name or "", place)
+    return next((one for one in same if one.environment_id == place), None)
+
+
 def upsert(session: Session, change: ToolChange) -> tuple[ToolRow, bool]:
     """Add a tool, or change the one with its id or, without an id, its name.
 
     Returns:
         The tool, and whether it is new.
     """
-    place = catalogue.environment_id(session, change.environment)
-    if change.id is not None:
-        row = catalogue.by_id(session, ToolRow, change.id)
-    else:
-        same = _named(session, change.name or "", place)
-        row = next((one for one in same if one.environment_id == place), None)
+    row = existing(session, change)
     if row is not None:
         return apply(session, row, change), False
+    place = catalogue.environment_id(session, change.environment)
     if change.name is None:
         raise InvalidRequestError(
             f"the new tool {change.id or ''!r} has no name", hint="Give it a name"

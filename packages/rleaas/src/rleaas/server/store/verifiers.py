@@ -4,11 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rlcore import InvalidRequestError, NotFoundError, VerifierNotFound
+from rlcore import (
+    ConfigurationError,
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+    VerifierNotFound,
+)
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from rleaas.server.rules.catalogue import ACTIVE, VERIFIER_TYPES, merged, new_id, verifier_prefix
+from rleaas.server.rules.verifiers import require_sound
 from rleaas.server.store import catalogue
 from rleaas.server.store.tables import (
     EnvironmentRow,
@@ -17,6 +24,8 @@ from rleaas.server.store.tables import (
     VerifierRow,
     VerifierVersionRow,
 )
+from rleaas.verify import Definition
+from rleaas.verify.definition import COMPOSITE, DEEPEST, in_a_circle
 
 DEFAULT_POLICY: JsonObject = {"hard_fail": False, "penalty": 0.0, "log_failure": True}
 
@@ -51,6 +60,8 @@ def create(session: Session, verifier_id: str | None, change: VerifierChange) ->
 
     Raises:
         InvalidRequestError: it has no name or no type.
+        ExpressionError: a condition cannot be read.
+        ConfigurationError: another part of what it judges by is wrong, or a component is not there.
     """
     if change.name is None or change.type is None:
         raise InvalidRequestError(
@@ -59,30 +70,75 @@ def create(session: Session, verifier_id: str | None, change: VerifierChange) ->
             hint=f"Give it a name and one of the types {', '.join(VERIFIER_TYPES)}",
         )
     kind = change.type
+    logic, policy = change.logic or {}, {**DEFAULT_POLICY, **(change.failure_policy or {})}
+    row_id = verifier_id or new_id(verifier_prefix(kind))
+    require_sound(
+        kind=kind, logic=logic, failure_policy=policy, verifier_id=row_id, name=change.name
+    )
     now = datetime.now(UTC)
     row = VerifierRow(
-        id=verifier_id or new_id(verifier_prefix(kind)),
+        id=row_id,
         environment_id=catalogue.environment_id(session, change.environment),
         name=change.name,
         type=kind,
         system=change.system or "Custom",
         status=change.status or ACTIVE,
         description=change.description or "",
-        logic=change.logic or {},
+        logic=logic,
         details=merged({}, change.details),
-        failure_policy={**DEFAULT_POLICY, **(change.failure_policy or {})},
+        failure_policy=policy,
         version=1,
         created_at=now,
         updated_at=now,
     )
+    _require_components(session, definition_of_row(row), [row_id])
     session.add(row)
     session.flush()
     _keep_version(session, row)
     return row
 
 
+def definition_of_row(row: VerifierRow) -> Definition:
+    """A verifier as it judges now."""
+    return Definition(
+        type=row.type,
+        logic=row.logic,
+        id=row.id,
+        name=row.name,
+        version=row.version,
+        failure_policy=row.failure_policy,
+        enabled=row.status == ACTIVE,
+    )
+
+
+def remove(session: Session, row: VerifierRow) -> None:
+    """Delete a verifier that no composite consists of.
+
+    Raises:
+        ConflictError: one does (`verifier_in_use`).
+    """
+    composites = session.scalars(select(VerifierRow).where(VerifierRow.type == COMPOSITE))
+    users = [
+        one.id
+        for one in composites
+        if one.id != row.id and row.id in [part for part, _, _ in definition_of_row(one).components]
+    ]
+    if users:
+        raise ConflictError(
+            f"verifier {row.id!r} is a component of {', '.join(map(repr, users))}",
+            code="verifier_in_use",
+            hint="Take it out of their components first, or disable it",
+        )
+    session.delete(row)
+
+
 def apply(session: Session, row: VerifierRow, change: VerifierChange) -> VerifierRow:
-    """Change what is said; what it judges by makes a new version when it differs."""
+    """Change what is said; what it judges by makes a new version when it differs.
+
+    Raises:
+        ExpressionError: a condition cannot be read.
+        ConfigurationError: another part of what it judges by is wrong, or a component is not there.
+    """
     before = (row.type, row.logic, row.failure_policy)
     if change.environment is not None:
         row.environment_id = catalogue.environment_id(session, change.environment)
@@ -91,6 +147,14 @@ def apply(session: Session, row: VerifierRow, change: VerifierChange) -> Verifie
     row.details = merged(row.details, change.details)
     row.updated_at = datetime.now(UTC)
     if (row.type, row.logic, row.failure_policy) != before:
+        require_sound(
+            kind=row.type,
+            logic=row.logic,
+            failure_policy=row.failure_policy,
+            verifier_id=row.id,
+            name=row.name,
+        )
+        _require_components(session, definition_of_row(row), [row.id])
         row.version += 1
         _keep_version(session, row)
     session.flush()
@@ -221,6 +285,22 @@ def attachment(
             VerifierAttachmentRow.verifier_row_id == row.row_id,
         )
     )
+
+
+def _require_components(session: Session, definition: Definition, path: list[str]) -> None:
+    for verifier_id, _, _ in definition.components:
+        if verifier_id in path:
+            raise in_a_circle([*path, verifier_id])
+        row = catalogue.by_id(session, VerifierRow, verifier_id)
+        if row is None:
+            raise ConfigurationError(
+                f"{definition.label}: there is no verifier {verifier_id!r}, which it names as a "
+                "component",
+                code="invalid_verifier",
+                hint="Create that first, or leave it out",
+            )
+        if len(path) < DEEPEST:
+            _require_components(session, definition_of_row(row), [*path, verifier_id])
 
 
 def _keep_version(session: Session, row: VerifierRow) -> None:

@@ -138,6 +138,7 @@ def plan(session: Session) -> bool:
         for event in fresh:
             ours = webhook.job_id is None or event.subject == f"job:{webhook.job_id}"
             wanted = event.kind != rules.TEST if kinds is None else event.kind in kinds
+            wanted = wanted and event.data.get("again") is not True  # it was told before
             if ours and wanted:
                 plan_one(session, webhook, event)
         if fresh:

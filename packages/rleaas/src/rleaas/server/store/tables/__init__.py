@@ -25,6 +25,7 @@ from rleaas.server.store.tables.catalogue import (
     SuiteRow,
     ToolRow,
     VerifierAttachmentRow,
+    VerifierAuditRow,
     VerifierRow,
     VerifierVersionRow,
 )
@@ -34,6 +35,7 @@ from rleaas.server.store.tables.environments import (
 )
 from rleaas.server.store.tables.jobs import (
     CheckpointRow,
+    ExportRow,
     JobRow,
 )
 from rleaas.server.store.tables.operations import (
@@ -67,6 +69,7 @@ __all__ = [
     "DeploymentRow",
     "EnvironmentRow",
     "EventRow",
+    "ExportRow",
     "GovernanceRow",
     "IdempotencyRow",
     "JobRow",
@@ -86,6 +89,7 @@ __all__ = [
     "UserRow",
     "UtcTime",
     "VerifierAttachmentRow",
+    "VerifierAuditRow",
     "VerifierRow",
     "VerifierVersionRow",
     "VersionRow",

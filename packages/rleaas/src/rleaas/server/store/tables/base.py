@@ -2,11 +2,23 @@
 
 from datetime import UTC, datetime
 
-from sqlalchemy import JSON, DateTime, Dialect, Float, ForeignKey, TypeDecorator
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Integer,
+    TypeDecorator,
+)
 from sqlalchemy.orm import DeclarativeBase, Mapped, declared_attr, mapped_column
 
 JsonObject = dict[str, object]
 JsonList = list[JsonObject]
+
+# What grows with the work that is done passes what 32 bits count; SQLite has one kind of integer.
+Large = BigInteger().with_variant(Integer(), "sqlite")
 
 # The organisation that the migration makes: the one of a server without keys.
 FIRST_ORGANISATION = 1

@@ -70,6 +70,22 @@ class VerifierVersionRow(Owned, Base):
     created_at: Mapped[datetime]
 
 
+class VerifierAuditRow(Owned, Base):
+    """A grader test of a verifier; it counts for what the verifier judged by then."""
+
+    __tablename__ = "verifier_audits"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    verifier_row_id: Mapped[int] = mapped_column(
+        ForeignKey("verifiers.row_id", ondelete="CASCADE"), index=True
+    )
+    version: Mapped[int]
+    judged_by: Mapped[str]
+    passed: Mapped[bool]
+    report: Mapped[JsonObject]
+    created_at: Mapped[datetime]
+
+
 class VerifierAttachmentRow(Owned, Base):
     """A verifier that judges an environment, with its weight."""
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from rleaas.server.store.tables.base import Base, JsonObject, Owned
+from rleaas.server.store.tables.base import Base, JsonObject, Large, Owned
 
 
 class EventRow(Owned, Base):
@@ -17,7 +17,7 @@ class EventRow(Owned, Base):
         {"sqlite_autoincrement": True},
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    id: Mapped[int] = mapped_column(Large, primary_key=True, autoincrement=True)
     at: Mapped[datetime]
     kind: Mapped[str]
     subject: Mapped[str]
@@ -37,9 +37,9 @@ class AuditRow(Owned, Base):
         {"sqlite_autoincrement": True},
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    id: Mapped[int] = mapped_column(Large, primary_key=True, autoincrement=True)
     event_id: Mapped[str] = mapped_column(unique=True)
-    number: Mapped[int]
+    number: Mapped[int] = mapped_column(Large)
     at: Mapped[datetime]
     actor: Mapped[str]
     action: Mapped[str]
@@ -55,7 +55,10 @@ class AuditRow(Owned, Base):
 
 
 class RolloutRow(Owned, Base):
-    """One episode that was played: by a job, an evaluation, or somebody who stored it here."""
+    """One episode that was played: by a job, an evaluation, or somebody who stored it here.
+
+    The steps of those that jobs played are in a file of the artifacts, at a place from 0.
+    """
 
     __tablename__ = "rollouts"
     __table_args__ = (Index("rollouts_by_environment", "environment_id", "created_at"),)
@@ -71,9 +74,11 @@ class RolloutRow(Owned, Base):
     episode: Mapped[int]
     status: Mapped[str]
     total_reward: Mapped[float | None]
-    total_steps: Mapped[int]
+    total_steps: Mapped[int] = mapped_column(Large)
     data: Mapped[JsonObject]
     created_at: Mapped[datetime]
+    file_sha256: Mapped[str | None] = mapped_column(index=True)
+    file_place: Mapped[int | None]
 
 
 class KpiRow(Owned, Base):
@@ -104,7 +109,7 @@ class WebhookRow(Owned, Base):
     events: Mapped[list[str]]
     encrypted_secret: Mapped[str]
     is_active: Mapped[bool]
-    after_event_id: Mapped[int]
+    after_event_id: Mapped[int] = mapped_column(Large)
     created_at: Mapped[datetime]
 
 
@@ -118,9 +123,9 @@ class DeliveryRow(Owned, Base):
         {"sqlite_autoincrement": True},
     )
 
-    id: Mapped[int] = mapped_column(primary_key=True)
+    id: Mapped[int] = mapped_column(Large, primary_key=True)
     webhook_id: Mapped[str] = mapped_column(ForeignKey("webhooks.id", ondelete="CASCADE"))
-    event_id: Mapped[int] = mapped_column(ForeignKey("events.id", ondelete="CASCADE"))
+    event_id: Mapped[int] = mapped_column(Large, ForeignKey("events.id", ondelete="CASCADE"))
     status: Mapped[str]
     attempts: Mapped[int]
     due_at: Mapped[datetime]
