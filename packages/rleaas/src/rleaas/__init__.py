@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         EvaluationCancelled,
         EvaluationFailed,
         EvaluationNotFound,
+        GraderError,
         InvalidRequestError,
         MissingDependencyError,
         NotFoundError,
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
         PlatformUnreachable,
         QuotaExceededError,
         RateLimitError,
+        ReportNotVerified,
         RLEaaSAPIError,
         RLEaaSError,
+        RolloutsUnreadable,
         ScenarioNotFound,
         Secret,
         ServerFailure,
@@ -110,6 +113,8 @@ if TYPE_CHECKING:
         PlatformInfo,
         Profile,
         PublicUrls,
+        QueuedJob,
+        ReportKey,
         RepositoryCheck,
         RepositoryConfig,
         RevokedKey,
@@ -124,13 +129,17 @@ if TYPE_CHECKING:
         TimelineEvent,
         Tool,
         ToolsPut,
+        TrainingCheck,
         TrainingConfig,
         TrainingJob,
+        TrainingQueue,
         TrainingRequest,
         TrainingResponse,
         TrainingResults,
         UpdateEnvironmentSystemRequest,
+        VerifiedReport,
         Verifier,
+        VerifierAudit,
         VerifierConfigRequest,
         VerifierListResponse,
         VerifierResult,
@@ -152,6 +161,7 @@ if TYPE_CHECKING:
     from rleaas.resources.metrics import MetricsClient
     from rleaas.resources.observability import ObservabilityClient
     from rleaas.resources.organisations import OrganisationsClient
+    from rleaas.resources.report_signature import verify_report
     from rleaas.resources.scenarios import ScenarioClient
     from rleaas.resources.suites import ScenarioSuiteClient
     from rleaas.resources.tools import ToolsClient
@@ -160,6 +170,7 @@ if TYPE_CHECKING:
     from rleaas.resources.verifier_handle import VerifierResource
     from rleaas.resources.verifiers import VerifierClient
     from rleaas.resources.webhooks import WebhooksClient
+    from rleaas.verify import verifier
 
     __version__: str
 
@@ -235,6 +246,7 @@ __all__ = [
     "Governance",
     "GovernanceConfig",
     "GovernanceConfigRequest",
+    "GraderError",
     "HumanEval",
     "HumanEvalReply",
     "HumanEvalRequest",
@@ -264,10 +276,13 @@ __all__ = [
     "Profile",
     "ProfileClient",
     "PublicUrls",
+    "QueuedJob",
     "QuotaExceededError",
     "RLEaaSAPIError",
     "RLEaaSError",
     "RateLimitError",
+    "ReportKey",
+    "ReportNotVerified",
     "RepositoryCheck",
     "RepositoryConfig",
     "RevokedKey",
@@ -275,6 +290,7 @@ __all__ = [
     "Rollout",
     "RolloutComparison",
     "RolloutStep",
+    "RolloutsUnreadable",
     "Scenario",
     "ScenarioClient",
     "ScenarioNotFound",
@@ -290,6 +306,7 @@ __all__ = [
     "ToolNotFound",
     "ToolsClient",
     "ToolsPut",
+    "TrainingCheck",
     "TrainingClient",
     "TrainingConfig",
     "TrainingJob",
@@ -297,13 +314,16 @@ __all__ = [
     "TrainingJobFailed",
     "TrainingJobNotFound",
     "TrainingJobResource",
+    "TrainingQueue",
     "TrainingRequest",
     "TrainingResponse",
     "TrainingResults",
     "UnexpectedReply",
     "UnsupportedRequestError",
     "UpdateEnvironmentSystemRequest",
+    "VerifiedReport",
     "Verifier",
+    "VerifierAudit",
     "VerifierClient",
     "VerifierConfigRequest",
     "VerifierListResponse",
@@ -315,6 +335,8 @@ __all__ = [
     "Webhook",
     "WebhooksClient",
     "__version__",
+    "verifier",
+    "verify_report",
 ]
 
 _HOMES = {
@@ -386,6 +408,7 @@ _HOMES = {
     "RepositoryConfig": "rleaas.models",
     "RevokedKey": "rleaas.models",
     "RiskReport": "rleaas.models",
+    "ReportKey": "rleaas.models",
     "Rollout": "rleaas.models",
     "RolloutComparison": "rleaas.models",
     "RolloutStep": "rleaas.models",
@@ -396,14 +419,19 @@ _HOMES = {
     "TimelineEvent": "rleaas.models",
     "Tool": "rleaas.models",
     "ToolsPut": "rleaas.models",
+    "TrainingCheck": "rleaas.models",
     "TrainingConfig": "rleaas.models",
     "TrainingJob": "rleaas.models",
     "TrainingRequest": "rleaas.models",
     "TrainingResponse": "rleaas.models",
+    "TrainingQueue": "rleaas.models",
+    "QueuedJob": "rleaas.models",
     "TrainingResults": "rleaas.models",
     "UpdateEnvironmentSystemRequest": "rleaas.models",
     "VERTICAL_TO_DOMAIN": "rleaas.models",
+    "VerifiedReport": "rleaas.models",
     "Verifier": "rleaas.models",
+    "VerifierAudit": "rleaas.models",
     "VerifierConfigRequest": "rleaas.models",
     "VerifierListResponse": "rleaas.models",
     "VerifierResult": "rleaas.models",
@@ -413,6 +441,7 @@ _HOMES = {
     "AgentResource": "rleaas.resources.agent_handle",
     "AgentsClient": "rleaas.resources.agents",
     "AuditLogClient": "rleaas.resources.audit",
+    "verify_report": "rleaas.resources.report_signature",
     "CheckpointResource": "rleaas.resources.checkpoints",
     "CheckpointsClient": "rleaas.resources.checkpoints",
     "DataAssetsClient": "rleaas.resources.data_assets",
@@ -434,6 +463,7 @@ _HOMES = {
     "VerifierResource": "rleaas.resources.verifier_handle",
     "VerifierClient": "rleaas.resources.verifiers",
     "WebhooksClient": "rleaas.resources.webhooks",
+    "verifier": "rleaas.verify",
 }
 
 

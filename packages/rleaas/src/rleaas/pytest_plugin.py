@@ -13,7 +13,6 @@ a test that asks without is an error that says so.
 
 from __future__ import annotations
 
-import atexit
 import os
 import secrets
 from collections.abc import Generator, Iterator, Mapping
@@ -90,9 +89,7 @@ def rleaas_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform
     data_dir = tmp_path_factory.mktemp("rleaas")
     key = f"test_{secrets.token_hex(16)}"
     server = LocalServer(data_dir, api_key=key)
-    server.start()
-    # After one Ctrl-C more, pytest may not come back here.
-    atexit.register(server.stop, now=True)
+    server.start()  # after one Ctrl-C more, pytest may not come back here: it ends with the process
     try:
         yield Platform(server.url, key, data_dir)
     finally:

@@ -111,7 +111,7 @@ def test_an_export_is_downloaded_where_it_is_wanted(tmp_path: Path) -> None:
         in_directory = client.Agent.export("c1", format="pytorch", download_to=tmp_path)
         as_file = client.Agent.export("c1", download_to=tmp_path / "new" / "file.zip")
 
-    assert in_directory.downloaded_to == str(tmp_path / "c1-pytorch.zip")
+    assert in_directory.downloaded_to == str(tmp_path / "c1-pytorch.pt")
     for made in (in_directory, as_file):
         assert made.downloaded_to is not None
         assert Path(made.downloaded_to).read_bytes() == b"weights"

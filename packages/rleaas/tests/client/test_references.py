@@ -88,6 +88,7 @@ KINDS = {
     "verifiers": "verifier",
     "success_criteria_ref": "verifier",
     "agent_id": "agent",
+    "agent": "agent",
     "agent_checkpoint_id": "checkpoint",
     "agent_checkpoints": "checkpoint",
     "checkpoint_id": "checkpoint",
@@ -102,6 +103,7 @@ NEW_KEY = NewApiKey.model_validate({"id": "k", "name": "A b/é", "key": "s", "pr
 VERSIONED = {
     ("EnvironmentsClient", "get"),
     ("EnvironmentsClient", "endpoint"),
+    ("TrainingClient", "check"),
     ("TrainingClient", "run"),
     ("EvaluationClient", "run"),
 }
@@ -177,8 +179,11 @@ def test_parameters_that_name_something_are_known_here() -> None:
                     and not any(kind in name for kind in kinds)
                 }
 
-    # Words and fields: a name of an agent's tool, descriptions of tools and scenarios.
-    assert unknown == {"available_tools", "tool", "tools", "scenarios"}
+    # Words and fields: a name of an agent's tool, descriptions of tools and scenarios; numbers.
+    assert unknown == {
+        *("available_tools", "tool", "tools", "scenarios"),
+        *("num_envs", "n_envs", "verifier_weights", "checkpoint_interval"),
+    }
 
 
 def holder(owner: type[Resource[Any]]) -> Any:

@@ -100,7 +100,7 @@ def test_environment_0_is_environment_0() -> None:
         ({"environment_name": "E", "num_episodes": 0}, "num_episodes"),
         ({"environment_name": "E", "config": {"episodes": True}}, "config.episodes"),
         ({"environment_name": "E", "config": {"max_steps": "5"}}, "config.max_steps"),
-        ({"environment_name": "E", "num_episodes": 5, "config": {"episodes": 6}}, "Say it once"),
+        ({"environment_name": "E", "num_episodes": 5, "config": {"episodes": 6}}, "contradicts"),
     ],
 )
 def test_a_job_that_cannot_be_is_refused_before_anything_is_sent(
@@ -164,8 +164,8 @@ CHECKPOINTS = [
 ]
 
 
-def best(checkpoints: object, **arguments: str) -> str:
-    flow = handle().get_best_checkpoint(**arguments)
+def best(checkpoints: object, metric: str = "avg_reward", *, lowest: bool = False) -> str:
+    flow = handle().get_best_checkpoint(metric, lowest=lowest)
     return converse(flow, [reply({"checkpoints": checkpoints})]).result.id
 
 
@@ -174,6 +174,17 @@ def test_the_best_checkpoint_is_scored_and_of_equals_the_longest_trained() -> No
     assert best(CHECKPOINTS) == "c3"
     assert best(CHECKPOINTS, metric="success_rate") == "c3"
     assert best(CHECKPOINTS[3:]) == "c4"
+    assert best(CHECKPOINTS, lowest=True) == "c4"
+
+
+def test_any_figure_that_a_checkpoint_has_can_decide_which_is_the_best() -> None:
+    measured: list[dict[str, object]] = [
+        {"id": "c1", "episode": 1, "metrics": {"loss": 0.5}},
+        {"id": "c2", "episode": 2, "metrics": {"loss": 0.2}},
+        {"id": "c3", "episode": 3, "metrics": {}},
+    ]
+    assert best(measured, "loss") == "c1"
+    assert best(measured, "loss", lowest=True) == "c2"
 
 
 # defect: F-9

@@ -14,6 +14,7 @@ from rleaas.server.state import ServerState
 from ..server.conftest import (  # noqa: TID252 - the stand-ins of the server's own tests
     IMPATIENT,
     FakeMesh,
+    export_command,
     worker_command,
 )
 from .colours import COLOURS, Colour
@@ -21,7 +22,7 @@ from .colours import COLOURS, Colour
 PLAN: Sequence[tuple[str, dict[str, object]]] = (
     ("started", {}),
     ("log", {"line": "one"}),
-    ("metric", {"episode": 1, "avg_reward": 1.0}),
+    ("metric", {"episode": 1, "avg_reward": 1.0, "episode_reward": 1.0}),
     ("checkpoint", {"episode": 1, "avg_reward": 1.0, "content": "weights"}),
     ("log", {"line": "two"}),
     ("completed", {}),
@@ -67,6 +68,7 @@ def served(
                 EVALUATION if kind == "evaluation" else plan
             )(kind, job_id, url),
             patience=IMPATIENT,
+            export=export_command,
         )
 
     return LocalServer(data, port, api_key=api_key, make_state=make_state)

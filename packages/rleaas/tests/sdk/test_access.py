@@ -80,6 +80,8 @@ def test_what_was_done_is_in_the_audit_log(keyed: Colour, name: str, tmp_path: P
         assert (await client.AuditLog.get_event(found[0])).id == found[0].id
         place = await client.AuditLog.export(tmp_path / f"{keyed.name}.json")
         assert (await client.AuditLog.verify()).valid
+        key = await client.AuditLog.report_key()
+        assert key.public_key.startswith("-----BEGIN PUBLIC KEY-----")
         changed = await client.AuditLog.configure_governance(env, data_retention_days=9)
         assert changed.data_retention_days == 9
         assert (await client.AuditLog.get_governance(env)).data_retention_days == 9

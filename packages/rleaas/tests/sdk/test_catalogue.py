@@ -10,7 +10,6 @@ from rlcore import (
     NotFoundError,
     ScenarioNotFound,
     ToolNotFound,
-    UnsupportedRequestError,
 )
 from rleaas import AsyncClient
 from rleaas.resources.agent_handle import AgentResource
@@ -50,7 +49,7 @@ def test_verifiers_are_versioned_attached_and_switched(colour: Colour, name: str
         made = await client.verifiers.create(name, "rule-based", env, config={"conditions": []})
         found = await client.Verifier.get(name)
         assert (found.id, found["type"]) == (made.id, "rule_based")
-        await found.update(description="changed", logic={"conditions": [], "min": 1})
+        await found.update(description="changed", logic={"conditions": ["amount > 3"]})
         assert (await made.refresh()).description == "changed"
         assert [one.version for one in await made.versions()] == [1, 2]
         assert len(await client.Verifier.versions(made)) == 2
@@ -61,10 +60,16 @@ def test_verifiers_are_versioned_attached_and_switched(colour: Colour, name: str
         attached = await env.list_verifiers()
         assert [(one.id, one.weight) for one in attached] == [(copy.id, 2.0)]
         await copy.detach(env)
-        with pytest.raises(UnsupportedRequestError):
-            await made.test()
-        with pytest.raises(UnsupportedRequestError):
-            await client.Verifier.test(made)
+        assert (await made.test({"amount": 4})).passed
+        steps = [{"tool": "wire", "arguments": {"amount": 2}}]
+        judged = await client.Verifier.test(made, trajectory=steps)
+        assert (judged.score, judged.explanation) == (0.0, "0 of 1 conditions hold: amount > 3")
+        good, bad = [{"state": {"amount": 4}}], [{"state": {"amount": 1}}]
+        assert (await client.Verifier.audit(made, good, bad)).audited
+        assert not (await made.audit(bad, bad, repeats=1)).passed
+        audits = await made.audits()
+        assert [one.passed for one in audits] == [False, True]
+        assert await client.Verifier.audits(made) == audits
         listed = [one.id for one in await client.Verifier.list(environment=env)]
         assert [one.id async for one in client.Verifier.iterate(env)] == listed
         await client.Verifier.delete(copy.id)
@@ -87,7 +92,7 @@ def test_scenarios_and_suites_are_put_together(colour: Colour, name: str) -> Non
         listed = [one.id for one in await client.Scenario.list(env)]
         assert listed == [first.id, second.id]
         assert [one.id async for one in client.Scenario.iterate(env)] == listed
-        assert await client.Scenario.library(limit=1) == []
+        assert [one.id for one in await client.Scenario.library(limit=1)] == ["finsim_wire_001"]
         with pytest.raises(ScenarioNotFound):
             await client.Scenario.from_library("none", env_name=env)
 

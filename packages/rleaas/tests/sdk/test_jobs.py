@@ -20,6 +20,7 @@ from rleaas.resources.evaluations import EvaluationClient
 from rleaas.resources.training import TrainingClient
 from rleaas.resources.training_handle import TrainingJobResource
 
+from ..server.archives import policy_file  # noqa: TID252 - what the stand-in workers send
 from .colours import Colour
 
 
@@ -30,7 +31,13 @@ def test_a_training_is_started_watched_judged_and_gone_on_from(
         env = await client.Environment.create(name, source="gym://CartPole-v1")
         await env.wait_until_ready()
         config = client.TrainingJob.configure_training(max_steps=50)
+        assert (await client.TrainingJob.queue()).max_jobs
         seen: list[object] = []
+        would = await client.TrainingJob.check(env, config=config, name="night", seed=3)
+        assert (would.run_name, would.seed, would.max_steps) == ("night", 3, 50)
+        assert [
+            one async for one in client.TrainingJob.iterate() if one.environment_name == name
+        ] == []
         job = await client.training_jobs.run(env, config=config, name="night", seed=3)
         hook = await job.set_webhook("https://93.184.216.34/hook", ["tier_advance"])
         assert [one.id for one in await job.list_webhooks()] == [hook.id]
@@ -46,13 +53,16 @@ def test_a_training_is_started_watched_judged_and_gone_on_from(
         assert "two" in [line async for line in job.stream_logs()]
         assert [one.kind async for one in job.events()][-1] == "completed"
         assert await job.list_rollouts() == []
+        assert (await job.watch()).status == "completed"
+        await job.plot(tmp_path / f"{colour.name}.png")
+        assert (tmp_path / f"{colour.name}.png").read_bytes().startswith(b"\x89PNG")
         assert (await job.submit_human_eval("yes")).total_evaluations == 1
 
         best = await job.get_best_checkpoint()
         assert [one.id for one in await job.list_checkpoints()] == [best.id]
         assert (await client.Checkpoint.get(best)).sha256 == best.sha256
         saved = await best.download(tmp_path / f"{colour.name}.zip")
-        assert saved.read_bytes() == b"weights"
+        assert saved.read_bytes() == policy_file()
         assert (await client.checkpoints.get(best.id)).episode == 1
         for cancel in (job.cancel, lambda: client.TrainingJob.cancel(job)):
             with pytest.raises(ConflictError):
@@ -100,6 +110,19 @@ def test_an_evaluation_is_run_reported_and_compared(
         assert place.read_bytes()
         with pytest.raises(ConfigurationError, match="two checkpoints"):
             await client.Evaluation.compare([best])
+        repeated = await client.Evaluation.reproduce(report, 30)
+        assert (repeated.verdict, repeated.original_id) == ("same", second.id)
+        assert (await client.Evaluation.get_reproduction(second, first)).verdict == "same"
+        with pytest.raises(ConflictError) as caught:  # its worker stored no steps
+            await client.Evaluation.rescore(first, ["anybody"])
+        assert caught.value.code == "no_rollouts"
+        played = [one.episode_number async for one in client.Evaluation.rollouts(first)]
+        assert played == [0, 1]
+        said = await first.submit_human_eval(1, passed=True, score=0.5, rater="ana")
+        assert [said] == await first.list_human_evals()
+        assert (await first.get_agreement()).raters == ["ana"]
+        ends = [one.kind async for one in first.events(["completed"], timeout=10)]
+        assert ends == ["completed"]
         for cancel in (first.cancel, lambda: client.Evaluation.cancel(first)):
             with pytest.raises(ConflictError):
                 await cancel()

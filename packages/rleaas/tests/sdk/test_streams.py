@@ -8,6 +8,7 @@ import time
 from collections.abc import Generator
 from contextlib import aclosing, contextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 from rlcore import PlatformTimeout, PlatformUnreachable, TrainingJobFailed
@@ -74,24 +75,32 @@ def test_lines_of_a_log_come_over_one_connection(colour: Colour, name: str) -> N
 def test_events_of_the_platform_come_as_they_happen(colour: Colour, platform: LocalServer) -> None:
     subject = f"tool:{colour.name}-{time.monotonic_ns()}"
 
-    def tell_three() -> None:
-        until_listening(platform)
-        for n in range(3):
-            tell(platform, subject, n=n)
+    heard = threading.Event()
 
-    async def conversation(client: AsyncClient) -> list[object]:
-        told = threading.Thread(target=tell_three)
+    def tell_on() -> None:
+        # From which one on they are heard is the listener's to say; after it, none is left out.
+        for n in range(1000):
+            tell(platform, subject, n=n)
+            if heard.wait(0.05):
+                return
+
+    async def conversation(client: AsyncClient) -> list[int]:
+        told = threading.Thread(target=tell_on)
         told.start()
-        found: list[object] = []
-        async with aclosing(client.events(subject=subject, timeout=20)) as stream:
-            async for event in stream:
-                found.append(event.data["n"])
-                if len(found) == 3:
-                    break
-        told.join()
+        found: list[int] = []
+        try:
+            async with aclosing(client.events(subject=subject, timeout=20)) as stream:
+                async for event in stream:
+                    found.append(cast("int", event.data["n"]))
+                    if len(found) == 3:
+                        break
+        finally:
+            heard.set()
+            told.join()
         return found
 
-    assert colour.play(conversation) == [0, 1, 2]
+    found = colour.play(conversation)
+    assert found == [found[0], found[0] + 1, found[0] + 2]
     assert asked(colour, "/api/events") == 1
 
 

@@ -28,7 +28,7 @@ MakeProgress = Callable[[], Progress]
 
 def progress_for_people() -> Progress:
     """Return a bar in the notebook that runs this, else a line for the terminal, if it is one."""
-    show = _notebook_display()
+    show = notebook_display()
     return ProgressLine() if show is None else NotebookBar(show)
 
 
@@ -59,7 +59,8 @@ def bar_html(step: Show) -> str:
     return f'<div><progress value="{step.fraction:.4f}" max="1"></progress> {words}</div>'
 
 
-def _notebook_display() -> Callable[..., Any] | None:
+def notebook_display() -> Callable[..., Any] | None:
+    """Return what displays below the cell of a notebook; None where no notebook runs this."""
     # Only what is imported already: a program that is no notebook must not load IPython.
     shell = sys.modules.get("IPython.core.getipython")
     if shell is None or "ipykernel" not in sys.modules or "IPython.display" not in sys.modules:

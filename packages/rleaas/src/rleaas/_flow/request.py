@@ -86,6 +86,7 @@ def post(
     kind: str | None = None,
     ref: str | int | None = None,
     timeout: float | None = None,
+    params: Query | None = None,
 ) -> Request:
     """Return a POST request that carries an idempotency key."""
     if not key.strip() or not key.isascii() or not key.isprintable():
@@ -95,6 +96,7 @@ def post(
     return Request(
         method="POST",
         path=path,
+        params=query(params),
         json=json,
         headers={"Idempotency-Key": key},
         keyed=True,

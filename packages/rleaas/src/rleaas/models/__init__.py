@@ -22,6 +22,13 @@ from rleaas.models.agent import (
     AgentVersion,
     DryRun,
 )
+from rleaas.models.agreement import (
+    HumanAgreement,
+    HumanVerdict,
+    Kappa,
+    KeptVerdict,
+    Reproduction,
+)
 from rleaas.models.audit import AuditEvent, ChainState, Governance
 from rleaas.models.checkpoint import Checkpoint
 from rleaas.models.deployment import Availability, Deployment, DeploymentLogs, Manifests, ModelProbe
@@ -60,6 +67,7 @@ from rleaas.models.event import Event, EventPage
 from rleaas.models.governance import GovernanceConfig, GovernanceConfigRequest
 from rleaas.models.human import HumanEval, HumanEvalReply, HumanEvalRequest, HumanEvalStepScore
 from rleaas.models.platform import PlatformInfo
+from rleaas.models.report_key import ReportKey, VerifiedReport
 from rleaas.models.rollout import (
     KPI,
     AuditReport,
@@ -78,16 +86,22 @@ from rleaas.models.training import (
     LogPage,
     MetricPage,
     MetricPoint,
+    QueuedJob,
+    TrainingCheck,
     TrainingConfig,
     TrainingJob,
+    TrainingQueue,
     TrainingRequest,
     TrainingResponse,
     TrainingResults,
 )
 from rleaas.models.verifier import (
     AttachedVerifier,
+    AuditFinding,
+    ErrorRate,
     FailurePolicy,
     Verifier,
+    VerifierAudit,
     VerifierConfigRequest,
     VerifierListResponse,
     VerifierResult,
@@ -117,6 +131,7 @@ __all__ = [
     "ApiKey",
     "AttachedVerifier",
     "AuditEvent",
+    "AuditFinding",
     "AuditReport",
     "Availability",
     "ChainState",
@@ -138,6 +153,7 @@ __all__ = [
     "EnvironmentAnalysis",
     "EnvironmentVersion",
     "EpisodeRecord",
+    "ErrorRate",
     "Evaluation",
     "EvaluationReport",
     "Event",
@@ -146,12 +162,16 @@ __all__ = [
     "Governance",
     "GovernanceConfig",
     "GovernanceConfigRequest",
+    "HumanAgreement",
     "HumanEval",
     "HumanEvalReply",
     "HumanEvalRequest",
     "HumanEvalStepScore",
+    "HumanVerdict",
     "Identity",
     "JsonObject",
+    "Kappa",
+    "KeptVerdict",
     "Kpis",
     "LogPage",
     "Manifests",
@@ -166,8 +186,11 @@ __all__ = [
     "PlatformInfo",
     "Profile",
     "PublicUrls",
+    "QueuedJob",
+    "ReportKey",
     "RepositoryCheck",
     "RepositoryConfig",
+    "Reproduction",
     "RevokedKey",
     "RiskReport",
     "Rollout",
@@ -182,13 +205,17 @@ __all__ = [
     "TimelineEvent",
     "Tool",
     "ToolsPut",
+    "TrainingCheck",
     "TrainingConfig",
     "TrainingJob",
+    "TrainingQueue",
     "TrainingRequest",
     "TrainingResponse",
     "TrainingResults",
     "UpdateEnvironmentSystemRequest",
+    "VerifiedReport",
     "Verifier",
+    "VerifierAudit",
     "VerifierConfigRequest",
     "VerifierListResponse",
     "VerifierResult",

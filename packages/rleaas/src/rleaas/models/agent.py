@@ -9,7 +9,7 @@ from pydantic import Field
 from rleaas.models.shape import JsonObject, Moment, Shape, Status
 
 AgentFramework = Literal["openai_compatible", "anthropic", "custom"]
-AgentExportFormat = Literal["huggingface", "pytorch", "onnx", "openai_compatible"]
+AgentExportFormat = Literal["huggingface", "safetensors", "pytorch", "onnx", "openai_compatible"]
 
 
 class Agent(Shape):
@@ -89,7 +89,11 @@ class AgentBinding(Shape):
 
 
 class AgentExport(Shape):
-    """A file that a checkpoint was exported to; `sha256` is the digest of what is downloaded."""
+    """A file that a checkpoint was exported to; `sha256` is the digest of what is downloaded.
+
+    `checks` tells what was compared before it was given out: for ONNX, on how many observations
+    onnxruntime took the same actions as the policy.
+    """
 
     artifact_id: str | None = None
     agent_id: str | None = None
@@ -99,5 +103,6 @@ class AgentExport(Shape):
     size_bytes: int | None = None
     sha256: str | None = None
     metadata: JsonObject | None = None
+    checks: JsonObject | None = None
     downloaded_to: str | None = None
     created_at: Moment | None = None

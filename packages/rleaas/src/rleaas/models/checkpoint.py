@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from pydantic import Field
 from rlcore import EnvironmentIdentity
 
-from rleaas.models.shape import Moment, Shape
+from rleaas.models.shape import JsonObject, Moment, Shape
 
 
 class Checkpoint(Shape):
-    """A policy as it was at some episode of a training job."""
+    """A policy as it was at some episode of a training job.
+
+    `metrics` has every figure that is known of it; `card` what made it: family,
+    hyper-parameters, seeds, versions of packages. The record of a job has its checkpoints without
+    cards.
+    """
 
     other_names: ClassVar = {"id": ("checkpoint_id",)}
 
@@ -27,6 +33,11 @@ class Checkpoint(Shape):
     contract_digest: str | None = None
     sha256: str | None = None
     size_bytes: int | None = None
+    state_sha256: str | None = None
+    state_bytes: int | None = None
+    composite_verifier_score: float | None = None
+    metrics: JsonObject = Field(default_factory=dict[str, object])
+    card: JsonObject = Field(default_factory=dict[str, object])
     download_url: str | None = None
     created_at: Moment | None = None
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import ClassVar
 
 from pydantic import Field
 from rlcore import EnvironmentIdentity
 
 from rleaas.models.shape import JsonObject, Moment, Shape, Status
+from rleaas.reports import as_csv, fragment, page
 
 FINISHED_EVALUATION = frozenset({"completed", "failed", "cancelled", "done", "error"})
 """Statuses that an evaluation does not leave; `done` and `error` are older words."""
@@ -15,7 +18,11 @@ EVALUATION_FAILURES = frozenset({"failed", "error"})
 
 
 class EpisodeRecord(Shape):
-    """One episode of an evaluation; without a score (`reward` is None) where it failed."""
+    """One episode of an evaluation; without a score (`reward` is None) where it failed.
+
+    `score` is what its verifiers gave it, or whether it was a success; it is None, and the outcome
+    `grader_error`, where a verifier could not judge.
+    """
 
     index: int
     seed: int | None = None
@@ -27,10 +34,22 @@ class EpisodeRecord(Shape):
     truncated: bool | None = None
     error: str | None = None
     duration_s: float | None = None
+    scenario_id: str | None = None
+    scenario_version: int | None = None
+    tier: int | None = None
+    repetition: int = 0
+    score: float | None = None
+    passed: bool | None = None
+    verifier_results: list[JsonObject] = Field(default_factory=list[JsonObject])
 
 
 class Evaluation(Shape):
-    """A checkpoint's evaluation on a list of seeds."""
+    """An evaluation of a checkpoint or an agent: scenarios x seeds x repetitions.
+
+    Without scenarios it is one episode for each seed and repetition. A worker that died was started
+    again: `attempt` counts its starts, `restarts` those after a death, and `attempts` says of each
+    how it ended.
+    """
 
     other_names: ClassVar = {
         "id": ("job_id",),
@@ -48,12 +67,24 @@ class Evaluation(Shape):
     contract_digest: str | None = None
     agent_checkpoint_id: str | None = None
     checkpoint_sha256: str | None = None
+    agent: str | None = None
+    source_evaluation_id: str | None = None
     scenario_suite_id: str | None = None
+    scenario_suite_version: int | None = None
+    scenario_ids: list[str] = Field(default_factory=list[str])
+    verifier_ids: list[str] = Field(default_factory=list[str])
     seeds: list[int] = Field(default_factory=list[int])
+    repetitions: int = 1
+    asked: int = 0
+    num_workers: int = 1
+    pass_threshold: float | None = None
     max_episode_steps: int | None = None
     success_threshold: float | None = None
     progress: int = 0
     episodes_done: int = 0
+    attempt: int = 0
+    restarts: int = 0
+    attempts: list[JsonObject] = Field(default_factory=list[JsonObject])
     overall_score: float | None = None
     pass_rate: float | None = None
     error: str | None = None
@@ -90,13 +121,18 @@ class Evaluation(Shape):
 class EvaluationReport(Evaluation):
     """What an evaluation found; coverage (`asked`, `scored`, `failed`) comes before any average.
 
-    Rates carry a Wilson interval and returns a bootstrap interval, both over scored episodes.
+    Rates carry a Wilson interval, returns and scores a bootstrap interval, all over scored
+    episodes. `score_kind` says what a score is: what `verifiers` gave, `success`, or the `return`.
     """
 
     episodes: list[EpisodeRecord] = Field(default_factory=list[EpisodeRecord])
-    asked: int = 0
     scored: int = 0
     failed: int = 0
+    coverage: float | None = None
+    score_kind: str | None = None
+    score_interval: tuple[float, float] | None = None
+    pass_interval: tuple[float, float] | None = None
+    pass_at_k: dict[str, float] = Field(default_factory=dict[str, float])
     success_rate: float | None = None
     success_interval: tuple[float, float] | None = None
     mean_return: float | None = None
@@ -106,3 +142,28 @@ class EvaluationReport(Evaluation):
     verifier_breakdown: JsonObject = Field(default_factory=dict[str, object])
     rollout_ids: list[str] = Field(default_factory=list[str])
     scenario_results: list[JsonObject] = Field(default_factory=list[JsonObject])
+    tier_results: list[JsonObject] = Field(default_factory=list[JsonObject])
+    costs: JsonObject = Field(default_factory=dict[str, object])
+    provenance: JsonObject = Field(default_factory=dict[str, object])
+    warnings: list[str] = Field(default_factory=list[str])
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The report as a page of HTML with its plots, that needs nothing else.
+
+        Args:
+            path: where to write it, too.
+        """
+        told = page([self.to_dict()], made=datetime.now(UTC).isoformat(timespec="seconds"))
+        if path is not None:
+            Path(path).write_text(told, "utf-8")
+        return told
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """A line for each episode as comma-separated values; written to `path`, if there is one."""
+        told = as_csv([self.to_dict()])
+        if path is not None:
+            Path(path).write_text(told, "utf-8", newline="")
+        return told
+
+    def _repr_html_(self) -> str:
+        return fragment(self.to_dict())

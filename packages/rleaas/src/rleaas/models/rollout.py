@@ -11,7 +11,7 @@ from rleaas.models.human import HumanEvalStepScore as HumanEvalStepScore
 from rleaas.models.shape import JsonObject, Moment, Shape, Status
 from rleaas.models.verifier import VerifierResult as VerifierResult
 
-ReportFormat = Literal["json", "csv", "pdf"]
+ReportFormat = Literal["json", "csv", "pdf", "html"]
 
 
 class Rollout(Shape):
@@ -64,11 +64,16 @@ class AuditReport(Shape):
     format: str
     sha256: str
     signature: str | None = None
+    key_id: str | None = None
     size_bytes: int | None = None
 
 
 class Kpis(Shape):
-    """Figures over rollouts; None where nothing is known."""
+    """Figures over rollouts; None where nothing is known.
+
+    `metrics` are the rates of the domain, `rates` those of verifiers' tags; `intervals` has the
+    95 % interval of each figure by its name.
+    """
 
     avg_reward: float | None = None
     pass_rate: float | None = None
@@ -76,6 +81,10 @@ class Kpis(Shape):
     aml_compliance_rate: float | None = None
     kyc_check_rate: float | None = None
     rates: dict[str, float] = Field(default_factory=dict[str, float])
+    metrics: dict[str, float] = Field(default_factory=dict[str, float])
+    intervals: dict[str, tuple[float, float] | None] = Field(
+        default_factory=dict[str, tuple[float, float] | None]
+    )
     episodes: int = 0
     failed_episodes: int = 0
     environment_name: str | None = None

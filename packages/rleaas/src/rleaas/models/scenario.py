@@ -12,7 +12,11 @@ SuitePurpose = Literal["training", "evaluation"]
 
 
 class Scenario(Shape):
-    """A task in an environment, of one of the tiers 1 to 4."""
+    """A task in an environment, of one of the tiers 1 to 4.
+
+    Those of the library have a `vertical`, a `domain`, the `purpose` that they are for, and how
+    many calls their reference solution takes.
+    """
 
     other_names: ClassVar = {"name": ("title",), "environment": ("product",)}
 
@@ -28,6 +32,11 @@ class Scenario(Shape):
     environment: str = ""
     environment_id: int | None = None
     source: str | None = None
+    title: str | None = None
+    vertical: str | None = None
+    domain: str | None = None
+    purpose: SuitePurpose | None = None
+    avg_completion_steps: int | None = None
     version: int | None = None
     created_at: Moment | None = None
     updated_at: Moment | None = None
@@ -42,6 +51,9 @@ class ScenarioSuite(Shape):
     scenario_ids: list[str] = Field(default_factory=list[str])
     environment: str = ""
     environment_id: int | None = None
+    source: str | None = None
+    vertical: str | None = None
+    content_sha256: str | None = None
     version: int | None = None
     created_at: Moment | None = None
     updated_at: Moment | None = None

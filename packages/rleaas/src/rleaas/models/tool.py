@@ -23,6 +23,12 @@ class Tool(Shape):
     authorization_required: bool = False
     docker_image: str | None = None
     spec: JsonObject | str | None = None
+    endpoint: JsonObject | None = None
+    preconditions: list[str | JsonObject] = Field(default_factory=list[str | JsonObject])
+    effects: list[JsonObject] = Field(default_factory=list[JsonObject])
+    returns: JsonObject | None = None
+    ends_episode: bool = False
+    suggested: JsonObject | None = None
     created_at: Moment | None = None
     updated_at: Moment | None = None
 

@@ -38,13 +38,18 @@ class TrainingResults(Shape):
     total_steps: int | None = None
     wall_seconds: float | None = None
     stopped_by: str | None = None
+    updates: int | None = None
 
 
 class TrainingJob(Shape):
     """A training job.
 
     `status` is one of `pending`, `running`, `completed`, `failed`, `cancelled` and
-    `awaiting_human_eval`; `progress` counts from 0 to 100.
+    `awaiting_human_eval`; `progress` counts from 0 to 100. `start` says what the training started
+    from, `warnings` what was asked for in two ways, and `why_not` what keeps it from being
+    `reproducible` by its `seed`. While the job waits, `queue_position` is its place in the queue.
+    A worker that died was started again from the last checkpoint: `attempt` counts its starts,
+    `restarts` those after a death, and `attempts` says of each how it ended.
     """
 
     other_names: ClassVar = {"model": ("agent",), "run_name": ("name",)}
@@ -62,6 +67,17 @@ class TrainingJob(Shape):
     current_episode: int | None = None
     max_steps: int | None = None
     config: JsonObject = Field(default_factory=dict[str, object])
+    seed: int | None = None
+    resume_from_checkpoint: str | None = None
+    start: JsonObject | None = None
+    warnings: list[str] = Field(default_factory=list[str])
+    reproducible: bool | None = None
+    why_not: str | None = None
+    priority: int = 0
+    attempt: int = 0
+    restarts: int = 0
+    attempts: list[JsonObject] = Field(default_factory=list[JsonObject])
+    queue_position: int | None = None
     results: TrainingResults = Field(default_factory=TrainingResults)
     checkpoints: list[Checkpoint] = Field(default_factory=list[Checkpoint])
     error: str | None = None
@@ -102,6 +118,53 @@ class TrainingJob(Shape):
         return EnvironmentIdentity(
             self.environment_name, self.environment_version, self.contract_digest
         )
+
+
+class QueuedJob(Shape):
+    """A job that waits for its turn; `position` counts the jobs of everybody, from 1."""
+
+    job_id: str
+    position: int
+    priority: int = 0
+    waiting_since: Moment | None = None
+    not_before: Moment | None = None
+
+
+class TrainingCheck(Shape):
+    """What a training job would be; `seed` is None where one would be drawn."""
+
+    other_names: ClassVar = {"model": ("agent",), "run_name": ("name",)}
+
+    environment_name: str | None = None
+    environment_version: int | None = None
+    contract_digest: str | None = None
+    algorithm: str | None = None
+    model: str | None = None
+    run_name: str | None = None
+    num_episodes: int | None = None
+    max_steps: int | None = None
+    config: JsonObject = Field(default_factory=dict[str, object])
+    seed: int | None = None
+    resume_from_checkpoint: str | None = None
+    start: JsonObject | None = None
+    scenario_id: str | None = None
+    verifier_ids: list[str] = Field(default_factory=list[str])
+    warnings: list[str] = Field(default_factory=list[str])
+    reproducible: bool | None = None
+    why_not: str | None = None
+    priority: int = 0
+
+
+class TrainingQueue(Shape):
+    """The jobs that wait, in the order of their turns.
+
+    `waiting` and `running` count the jobs of everybody; `max_jobs` is how many run at a time.
+    """
+
+    queue: list[QueuedJob] = Field(default_factory=list[QueuedJob])
+    waiting: int = 0
+    running: int = 0
+    max_jobs: int | None = None
 
 
 class MetricPoint(Shape):

@@ -9,7 +9,9 @@ from pydantic import Field, model_validator
 
 from rleaas.models.shape import JsonObject, Moment, Shape, Status
 
-VerifierType = Literal["rule_based", "trajectory_based", "llm_judge", "composite"]
+VerifierType = Literal[
+    "rule_based", "trajectory_based", "llm_judge", "composite", "python", "human_evaluation"
+]
 
 
 class FailurePolicy(Shape):
@@ -36,6 +38,7 @@ class Verifier(Shape):
     metadata: JsonObject = Field(default_factory=dict[str, object])
     source: str | None = None
     version: int | None = None
+    audited: bool | None = None
     created_at: Moment | None = None
     updated_at: Moment | None = None
 
@@ -66,11 +69,61 @@ class AttachedVerifier(Verifier):
 
 
 class VerifierResult(Shape):
-    """What a verifier says of an episode."""
+    """What a verifier says of an episode: a score from 0 to 1, and why.
 
+    Where it could not judge, `outcome` is `grader_error`, there is neither a score nor a pass, and
+    `error` has the `reason` and the `detail`.
+    """
+
+    outcome: Literal["scored", "grader_error"] = "scored"
     score: float | None = None
-    passed: bool
+    passed: bool | None
+    error: JsonObject | None = None
+    reward: float | None = None
+    hard_fail: bool = False
     breakdown: JsonObject = Field(default_factory=dict[str, object])
+    explanation: str = ""
+    verifier_id: str | None = None
+    version: int | None = None
+
+
+class ErrorRate(Shape):
+    """So many wrong verdicts of so many, with the 95 % interval of the rate; without any: none."""
+
+    value: float | None
+    count: int
+    of: int
+    interval: tuple[float, float] | None = None
+
+
+class AuditFinding(Shape):
+    """Something that a verifier does wrong: in which test, with which episode, and what it said."""
+
+    probe: str
+    case: str
+    detail: str
+
+
+class VerifierAudit(Shape):
+    """What a grader test found.
+
+    `false_positive_rate` is of the bad episodes, `false_negative_rate` of the good ones; those that
+    could not be judged are in `grader_errors` and in no rate. `audited` says whether it counts for
+    the verifier as it is now.
+    """
+
+    verifier_id: str
+    version: int | None = None
+    passed: bool
+    audited: bool = False
+    false_positive_rate: ErrorRate
+    false_negative_rate: ErrorRate
+    grader_errors: int = 0
+    score_spread: float = 0.0
+    probes: dict[str, dict[str, int]] = Field(default_factory=dict[str, dict[str, int]])
+    findings: list[AuditFinding] = Field(default_factory=list[AuditFinding])
+    seconds: float | None = None
+    created_at: Moment | None = None
 
 
 class VerifierListResponse(Shape):

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import get_args
 from urllib.parse import parse_qsl, urlsplit
 
-from rlcore import CheckpointCorrupted, UnexpectedReply
+from rlcore import CheckpointCorrupted, Deadline, ServerFailure, UnexpectedReply
 
 from rleaas._flow import request as build
 from rleaas._flow.context import Context
 from rleaas._flow.decode import read, read_list
 from rleaas._flow.retry import ask, fetch
-from rleaas._flow.wire import Flow, Request, Save, work
+from rleaas._flow.wire import Flow, Reply, Request, Save, work
 from rleaas.models import (
     Agent,
     AgentBinding,
@@ -29,6 +29,8 @@ from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.references import plain, require_one_of
 
 KIND = "agent"
+_ENDINGS = {"safetensors": "safetensors", "pytorch": "pt", "onnx": "onnx"}
+_EXPORT_SECONDS = 600.0
 FORMATS: tuple[str, ...] = get_args(AgentExportFormat)
 
 
@@ -142,15 +144,28 @@ def export(
     }
     place = "/api/agents/export" if agent_id is None else f"{path(agent_id)}/export"
     request = build.post(place, body, key=context.new_key(), kind="checkpoint", ref=checkpoint_id)
-    reply = yield from ask(request, context)
+    reply = yield from _patiently(request, context)
     made = read(AgentExport, request, reply)
     if download_to is None:
         return made
     wanted = Path(download_to)
     is_directory = yield from work(wanted.is_dir)
-    target = wanted / f"{checkpoint_id}-{form}.zip" if is_directory else wanted
+    target = (
+        wanted / f"{checkpoint_id}-{form}.{_ENDINGS.get(form, 'zip')}" if is_directory else wanted
+    )
     yield from _download(made, checkpoint_id, target, context)
     return made.model_copy(update={"downloaded_to": str(target)})
+
+
+def _patiently(request: Request, context: Context) -> Flow[Reply]:
+    """Ask again while the export is being made, which may take minutes."""
+    deadline = Deadline.after(_EXPORT_SECONDS)
+    while True:
+        try:
+            return (yield from ask(request, context))
+        except ServerFailure as error:
+            if error.code != "export_in_progress" or deadline.expired():
+                raise
 
 
 def path(agent_id: str) -> str:

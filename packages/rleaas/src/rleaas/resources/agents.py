@@ -199,8 +199,9 @@ class AgentsClient(Resource[D]):
         Args:
             checkpoint_id: the checkpoint, by id or handle.
             agent_id: the agent that it is exported for, which keeps a record of it.
-            format: `huggingface`, a zip with the files of a model repository; or `pytorch`, the
-                checkpoint's own zip of tensors.
+            format: `huggingface`, a zip with the files of a model repository; `safetensors` or
+                `pytorch`, the weights alone; or `onnx`, the network, after onnxruntime took the
+                same actions with it as the policy.
             include_metadata: whether what is known about it is told and put into the file.
             include_audit_hash: whether its SHA-256 is told.
             download_to: a file, or a directory that exists; the file appears only when it is

@@ -13,7 +13,7 @@ from rleaas._flow import request as build
 from rleaas._flow.decode import read, read_list
 from rleaas._flow.retry import ask, fetch
 from rleaas._flow.wire import Flow, Item, Save, Stream
-from rleaas.models import AuditEvent, ChainState, Governance, Identity, SsoStatus
+from rleaas.models import AuditEvent, ChainState, Governance, Identity, ReportKey, SsoStatus
 from rleaas.resources import identity_routes
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.pages import PAGE, collect
@@ -25,6 +25,16 @@ FORMATS = ("json", "csv")
 
 class AuditLogClient(Resource[D]):
     """The audit records of the organisation."""
+
+    @call
+    def report_key(self) -> Flow[ReportKey]:
+        """Return the public key with which `rleaas.verify_report` checks what the platform signed.
+
+        Keep it where nobody who could alter a report may alter it too.
+        """
+        request = build.get("/api/report-key")
+        reply = yield from ask(request, self._context)
+        return read(ReportKey, request, reply)
 
     @call
     def query(
@@ -186,11 +196,14 @@ class AuditLogClient(Resource[D]):
                 removed.
             pii_fields: fields of these names are masked in rollouts before they are stored.
             alert_thresholds: `avg_reward_drop`, `pass_rate_min` and `compliance_fail_rate_max`;
-                whatever crosses one raises an event.
+                whatever crosses one raises an event, once in a job's life. The first is how far the
+                running mean of returns may fall below its highest since the tenth episode.
             compliance_tags: the tags of verifiers that check compliance.
             reset: the names of settings to take back.
             idempotency_key: with the same key, it is done once.
-            extra: further settings; `stop_on_alert=True` ends the job that raises an alert.
+            extra: further settings; `stop_on_alert=True` ends the job that raises an alert, and
+                `checkpoint_retention={"best": 5, "last": 10, "every": 10, "states": 2}` says which
+                checkpoints of a training stay.
 
         Raises:
             PermissionDeniedError: the key has not the scope `admin`.

@@ -72,6 +72,25 @@ class CheckpointResource(Handle[D, Checkpoint]):
         return self._record.algorithm
 
     @property
+    def metrics(self) -> dict[str, object]:
+        """Every figure that is known of it, by name."""
+        return self._record.metrics
+
+    @property
+    def card(self) -> dict[str, object]:
+        """What made it: family, hyper-parameters, seeds, versions of packages.
+
+        Empty where it came with the record of its job; `job.list_checkpoints()` and
+        `client.Checkpoint.get(checkpoint)` have it.
+        """
+        return self._record.card
+
+    @property
+    def has_state(self) -> bool:
+        """Whether a training can go on from it exactly, with optimiser and random states."""
+        return self._record.state_sha256 is not None
+
+    @property
     def sha256(self) -> str | None:
         """The SHA-256 of its file."""
         return self._record.sha256

@@ -80,8 +80,10 @@ class EnvironmentsClient(Resource[D]):
             tags: for finding it.
             infrastructure: where it is to run.
             verifier_configs: settings by verifier id.
-            source: `gym://ID`, `python://module:attribute`, or where it is served already
-                (`tcp://`, `unix://`); `custom` registers it without anything to serve.
+            source: `gym://ID`, `python://module:attribute`, `sim://FinSim`, or where it is served
+                already (`tcp://`, `unix://`); `custom` serves the built-in world of its vertical,
+                if there is one, which `config` is about: `face` (`discrete` or `text`),
+                `org_size`, `complexity_ceiling`, `split`, and what else the world knows.
             repo: where its code is kept.
             kwargs: for the maker of the source, such as `{"max_episode_steps": 200}`.
             metadata: free facts about it.

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from rlcore import Deadline, EnvironmentIdentity, EvaluationCancelled, EvaluationFailed
 
-from rleaas._binding import D, call
+from rleaas._binding import D, call, stream
 from rleaas._flow import request as build
 from rleaas._flow.context import Context
 from rleaas._flow.decode import read
 from rleaas._flow.poll import Wait, wait
 from rleaas._flow.retry import ask
-from rleaas._flow.wire import Flow
-from rleaas.models import Evaluation, EvaluationReport
+from rleaas._flow.wire import Flow, Stream
+from rleaas.models import (
+    Evaluation,
+    EvaluationReport,
+    Event,
+    HumanAgreement,
+    HumanEvalStepScore,
+    HumanVerdict,
+)
 from rleaas.resources.handle import Handle
+from rleaas.resources.references import kinds_of
 
 KIND = "evaluation"
 
@@ -141,6 +149,84 @@ class EvaluationJobResource(Handle[D, Evaluation]):
         return (yield from report(self.id, self._context))
 
     @call
+    def submit_human_eval(
+        self,
+        episode: int,
+        *,
+        passed: bool,
+        score: float | None = None,
+        comments: str | None = None,
+        step_scores: Sequence[HumanEvalStepScore | Mapping[str, object]] | None = None,
+        rater: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[HumanVerdict]:
+        """Keep what a person says of an episode, beside what verifiers said; return it.
+
+        Args:
+            episode: its number in the report.
+            passed: whether it is good enough.
+            score: how good, from 0 to 1.
+            comments: why.
+            step_scores: words on single steps: `correct`, `flawed` or `critical_error`.
+            rater: who says so; by default whoever the key is of. What the same rater says later
+                of the same episode counts instead.
+            idempotency_key: with the same key it is kept once.
+
+        Raises:
+            ConfigurationError: the evaluation has no such episode.
+        """
+        from rleaas.resources import evaluation_judging as judging
+
+        asking = judging.judge(
+            self.id,
+            episode,
+            passed,
+            score,
+            comments,
+            step_scores,
+            rater,
+            idempotency_key,
+            self._context,
+        )
+        return (yield from asking)
+
+    @call
+    def list_human_evals(self) -> Flow[list[HumanVerdict]]:
+        """Return what people say now of its episodes."""
+        from rleaas.resources import evaluation_judging as judging
+
+        return (yield from judging.human_verdicts(self.id, self._context))
+
+    @call
+    def get_agreement(self) -> Flow[HumanAgreement]:
+        """Return how far people and verifiers say the same: Cohen's kappa, with its interval."""
+        from rleaas.resources import evaluation_judging as judging
+
+        return (yield from judging.agreement(self.id, self._context))
+
+    @stream
+    def events(
+        self,
+        kinds: Sequence[str] | None = None,
+        *,
+        after: int = 0,
+        timeout: float | None = None,
+    ) -> Stream[Event]:
+        """Yield what happens to the evaluation, from its beginning on, until it is over.
+
+        Args:
+            kinds: only events of these kinds, such as `episode`.
+            after: the id of an event; only those after it.
+            timeout: seconds; None follows as long as it takes.
+
+        Raises:
+            PlatformTimeout: it is not over within the timeout. It goes on.
+        """
+        from rleaas.resources import evaluation_judging as judging
+
+        yield from judging.follow(self.id, kinds_of(kinds), after, timeout, self._context)
+
+    @call
     def cancel(self) -> Flow[EvaluationJobResource[D]]:
         """Ask the evaluation to end; the episodes it has finished stay. Returns this handle.
 
@@ -153,13 +239,14 @@ class EvaluationJobResource(Handle[D, Evaluation]):
 
 def describe(record: Evaluation) -> str:
     """Return how far an evaluation is, for a person."""
-    total = len(record.seeds)
+    total = record.asked or len(record.seeds)
     return f"{record.status} · episode {record.episodes_done}" + (f"/{total}" if total else "")
 
 
 def done(record: Evaluation) -> float | None:
     """Return how much of an evaluation is done, from 0 to 1."""
-    return record.episodes_done / len(record.seeds) if record.seeds else None
+    total = record.asked or len(record.seeds)
+    return record.episodes_done / total if total else None
 
 
 def get(evaluation_id: str, context: Context, deadline: Deadline | None = None) -> Flow[Evaluation]:

@@ -14,22 +14,24 @@ from rleaas._binding import D, Resource, call, stream
 from rleaas._flow import request as build
 from rleaas._flow.decode import read, read_list
 from rleaas._flow.retry import ask, fetch
-from rleaas._flow.wire import Flow, Save, Stream
+from rleaas._flow.wire import Flow, Item, Save, Stream
 from rleaas.models import (
     AuditReport,
     EnvironmentVersion,
     Evaluation,
     EvaluationReport,
+    Reproduction,
     Rollout,
     RolloutComparison,
 )
 from rleaas.models.training import JOB_STATUSES
 from rleaas.resources import evaluation_handle as routes
+from rleaas.resources import evaluation_judging as judging
 from rleaas.resources.checkpoints import KIND as CHECKPOINT
 from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
 from rleaas.resources.environment_routes import EnvironmentRef, reference, version_reference
 from rleaas.resources.evaluation_handle import EvaluationJobResource
-from rleaas.resources.pages import collect, iterate
+from rleaas.resources.pages import PAGE, collect, iterate
 from rleaas.resources.references import IdRef, given, id_of, ids_of, require_one_of
 
 _CONFIG_KEYS: Mapping[str, str] = {
@@ -40,6 +42,10 @@ _CONFIG_KEYS: Mapping[str, str] = {
     "max_steps": "max_episode_steps",
     "max_episode_steps": "max_episode_steps",
     "success_threshold": "success_threshold",
+    "pass_threshold": "pass_threshold",
+    "repetitions": "repetitions",
+    "num_workers": "num_workers",
+    "scenario_ids": "scenario_ids",
 }
 
 
@@ -49,13 +55,18 @@ class EvaluationClient(Resource[D]):
     @call
     def run(
         self,
-        agent_checkpoint_id: CheckpointRef,
+        agent_checkpoint_id: CheckpointRef = "",
         scenario_suite_id: IdRef = "",
         verifier_ids: Sequence[IdRef] | None = None,
         name: str = "",
         environment_name: EnvironmentRef | EnvironmentVersion = "",
         config: Mapping[str, object] | None = None,
         *,
+        agent: IdRef = "",
+        scenario_ids: Sequence[IdRef] | None = None,
+        repetitions: int | None = None,
+        num_workers: int | None = None,
+        pass_threshold: float | None = None,
         seeds: Sequence[int] | None = None,
         episodes: int | None = None,
         base_seed: int | None = None,
@@ -64,19 +75,29 @@ class EvaluationClient(Resource[D]):
         environment_version: int | None = None,
         idempotency_key: str | None = None,
     ) -> Flow[EvaluationJobResource[D]]:
-        """Start an evaluation of a checkpoint and return its handle at once.
+        """Start an evaluation of a checkpoint, or of an agent, and return its handle at once.
+
+        Every scenario is played with every seed, `repetitions` times; without scenarios it is one
+        episode for each seed and repetition.
 
         Args:
             agent_checkpoint_id: the checkpoint, by id or handle.
-            scenario_suite_id: a suite; playing one is not built yet, and refused.
-            verifier_ids: verifiers, by id, name or handle; judging by them is not built yet, and
-                refused.
+            scenario_suite_id: a suite, by id or name, such as the built-in `suite_eval_01`.
+            verifier_ids: who judges, by id, name or handle; else a scenario's own verifier does,
+                else those that are attached to the environment, and where there is none a
+                scenario's success criteria decide.
             name: what to call it.
             environment_name: another environment than the one the checkpoint was trained on, or
                 one of its versions.
             config: the same settings as the keyword arguments, as published.
-            seeds: one episode for each.
-            episodes: that many episodes instead, with the seeds from `base_seed` on.
+            agent: in place of a checkpoint: `random`, which picks any action.
+            scenario_ids: single scenarios instead of a suite.
+            repetitions: how often each scenario and seed is played; 1 when nobody says.
+            num_workers: on how many environments at once.
+            pass_threshold: the score from which an episode passes; by default it passes when all
+                its verifiers say so.
+            seeds: which seeds; of scenarios five where nothing is said.
+            episodes: that many seeds instead, from `base_seed` on.
             base_seed: the first of them; 0 when nobody says.
             max_episode_steps: where an episode is cut off.
             success_threshold: the return from which an episode counts as success, where the
@@ -88,10 +109,15 @@ class EvaluationClient(Resource[D]):
         Raises:
             ConfigurationError: a config key is unknown or said twice, or a seed is no whole number.
             CheckpointNotFound: there is no such checkpoint.
+            SuiteNotFound, ScenarioNotFound, VerifierNotFound: there is none.
             InvalidRequestError: the platform refuses a value; it names it.
         """
-        checkpoint = checkpoint_reference(agent_checkpoint_id)
+        checkpoint = "" if agent_checkpoint_id == "" else checkpoint_reference(agent_checkpoint_id)
         settings: dict[str, object | None] = {
+            "scenario_ids": ids_of(scenario_ids, "scenario") if scenario_ids else None,
+            "repetitions": repetitions,
+            "num_workers": num_workers,
+            "pass_threshold": pass_threshold,
             "seeds": None if seeds is None else _seeds(seeds),
             "episodes": episodes,
             "base_seed": base_seed,
@@ -110,7 +136,8 @@ class EvaluationClient(Resource[D]):
             "environment_version": environment_version,
         }
         body: dict[str, object] = {
-            "agent_checkpoint_id": checkpoint,
+            **({} if agent_checkpoint_id == "" else {"agent_checkpoint_id": checkpoint}),
+            **({} if agent == "" else {"agent": id_of(agent, "agent")}),
             "purpose": "evaluation",
             **{key: value for key, value in optional.items() if value is not None},
         }
@@ -198,6 +225,33 @@ class EvaluationClient(Resource[D]):
         reply = yield from ask(request, self._context)
         return read_list(Rollout, request, reply, "rollouts")[0]
 
+    @stream
+    def rollouts(self, evaluation_id: IdRef, *, steps: bool = False) -> Stream[Rollout]:
+        """Yield an evaluation's rollouts in the order of its episodes, asked for as they are read.
+
+        Args:
+            evaluation_id: which evaluation.
+            steps: whether each comes with its steps.
+
+        Raises:
+            EvaluationNotFound: there is no such evaluation.
+        """
+        text = id_of(evaluation_id, routes.KIND)
+        path = build.path("/api/evaluations/{}/rollouts", text)
+        offset = 0
+        while True:
+            params: dict[str, str | int | None] = {"limit": PAGE, "offset": offset}
+            if steps:
+                params["steps"] = "true"
+            request = build.get(path, params, kind=routes.KIND, ref=text)
+            reply = yield from ask(request, self._context)
+            found = read_list(Rollout, request, reply, "rollouts")[0]
+            for one in found:
+                yield Item(one)
+            if len(found) < PAGE:
+                return
+            offset += PAGE
+
     @call
     def get_rollout(self, rollout_id: IdRef, environment_name: EnvironmentRef) -> Flow[Rollout]:
         """Return a rollout of an environment with its steps.
@@ -247,14 +301,15 @@ class EvaluationClient(Resource[D]):
     ) -> Flow[RolloutComparison]:
         """Return how two checkpoints, or two rollouts or evaluations that there are, differ.
 
-        Checkpoints are compared by their newest evaluations over the same seeds on the same version
-        of the environment; those that are missing are started and waited for a while.
+        Checkpoints are compared by their newest evaluations of the same scenarios and seeds, on the
+        same version of the environment and by the same verifiers; those that are missing are
+        started and waited for a while. Episodes are paired by scenario, seed and repetition; there
+        is a winner only where the paired difference says so, else it is `inconclusive`.
 
         Args:
             agent_checkpoints: two of them, by id or handle: the baseline, then the trained one.
-            scenario_suite_id: a suite; playing one is not built yet, and refused.
-            verifier_ids: verifiers, by id, name or handle; judging by them is not built yet, and
-                refused.
+            scenario_suite_id: a suite that both play.
+            verifier_ids: who judges both, by id, name or handle.
             environment_name: where to; by default what the baseline was trained on.
             baseline_id: a rollout or an evaluation, in place of checkpoints; with `trained_id`.
             trained_id: the other one.
@@ -315,10 +370,11 @@ class EvaluationClient(Resource[D]):
 
         Args:
             evaluation_id: which one; empty is the newest hundred.
-            format: `json`, `csv` or `pdf`.
+            format: `json`, `csv`, `pdf` or `html`.
             include_trajectory_summary: whether each episode is in it.
             include_verifier_explanations: whether what verifiers said is in it.
-            signature: whether the answer has the platform's HMAC-SHA256 of the file.
+            signature: whether the answer has the platform's Ed25519 signature of exactly the
+                file's bytes, which `rleaas.verify_report` checks.
 
         Raises:
             EvaluationNotFound: there is no such evaluation.
@@ -357,6 +413,83 @@ class EvaluationClient(Resource[D]):
         return self._handle(
             (yield from routes.cancel(id_of(evaluation_id, routes.KIND), self._context))
         )
+
+    @call
+    def rescore(
+        self,
+        evaluation_id: IdRef,
+        verifier_ids: Sequence[IdRef],
+        name: str = "",
+        *,
+        pass_threshold: float | None = None,
+        idempotency_key: str | None = None,
+    ) -> Flow[EvaluationJobResource[D]]:
+        """Let verifiers judge the stored rollouts of an evaluation; nothing is played again.
+
+        Args:
+            evaluation_id: whose rollouts.
+            verifier_ids: who judges now, by id, name or handle.
+            name: what to call the new evaluation, which names the other as its source.
+            pass_threshold: the score from which an episode passes.
+            idempotency_key: with the same key, the same evaluation is returned.
+
+        Raises:
+            EvaluationNotFound, VerifierNotFound: there is none.
+            ConflictError: it has not ended, or none of its rollouts are stored.
+        """
+        text = id_of(evaluation_id, routes.KIND)
+        asking = judging.rescore(
+            text, verifier_ids, name, pass_threshold, idempotency_key, self._context
+        )
+        return self._handle((yield from asking))
+
+    @call
+    def reproduce(
+        self,
+        report: IdRef,
+        timeout: float | None = 3600.0,
+        poll_interval: float | None = None,
+        *,
+        name: str = "",
+        idempotency_key: str | None = None,
+    ) -> Flow[Reproduction]:
+        """Play an evaluation again, and return whether it came out the same, and what changed.
+
+        It is played on the same version of the environment, with scenarios and verifiers as they
+        are now.
+
+        Args:
+            report: the evaluation, by its report, id or handle.
+            timeout: for how many seconds to wait for it; None: as long as it takes.
+            poll_interval: seconds between two looks.
+            name: what to call the new evaluation.
+            idempotency_key: with the same key it is played once.
+
+        Raises:
+            EvaluationNotFound: there is no such evaluation.
+            ConflictError: nothing was played for it: it judged rollouts of another one.
+            EvaluationFailed: it could not be played again.
+            PlatformTimeout: it takes longer. It goes on, and `get_reproduction` compares it then.
+        """
+        text = id_of(report, routes.KIND)
+        asking = judging.reproduce(
+            text, name, timeout, poll_interval, idempotency_key, self._context
+        )
+        return (yield from asking)
+
+    @call
+    def get_reproduction(
+        self, evaluation_id: IdRef, other: IdRef | None = None
+    ) -> Flow[Reproduction]:
+        """Return whether an evaluation came out as the one that it reproduces, or as another.
+
+        Raises:
+            EvaluationNotFound: there is no such evaluation.
+            ConflictError: one of them is not complete.
+        """
+        text = id_of(evaluation_id, routes.KIND)
+        against = None if other is None else id_of(other, routes.KIND)
+        return (yield from judging.reproduction(text, against, self._context))
 
     def _handle(self, record: Evaluation) -> EvaluationJobResource[D]:
         return EvaluationJobResource(self._driver, record)

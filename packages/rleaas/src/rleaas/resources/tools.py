@@ -104,8 +104,18 @@ class ToolsClient(Resource[D]):
         spec_path: str | Path | None = None,
         *,
         category: str | None = None,
+        endpoint: str | Mapping[str, object] | None = None,
+        preconditions: Sequence[str | Mapping[str, object]] | None = None,
+        effects: Sequence[Mapping[str, object]] | None = None,
+        returns: Mapping[str, object] | None = None,
+        ends_episode: bool = False,
+        suggested: Mapping[str, object] | None = None,
     ) -> Flow[Tool]:
         """Add a tool to an environment and return it.
+
+        What says what the tool does makes it one of the built-in world that the environment has:
+        `endpoint`, the operations of an OpenAPI file in `spec_path`, `preconditions`, `effects`,
+        `returns` or `ends_episode`. The environment then has a new version.
 
         Args:
             env_id: the environment, by name, id or handle; None makes it a tool for all.
@@ -119,10 +129,24 @@ class ToolsClient(Resource[D]):
             spec_path: a file with its OpenAPI description; a `.json` file is sent as the object it
                 holds, any other as its text.
             category: such as `read`, `write`, `search` or `notify`.
+            endpoint: the URL that each call asks, or an object with `url` (names of arguments in
+                braces are filled in), `method` (POST), `timeout_seconds` (5, at most 30) and
+                `token`, which is sent as a bearer and never shown again.
+            preconditions: conditions over the world's facts, its case and `arguments`, or objects
+                with `condition`, `code` and `message`; one that does not hold refuses the call.
+            effects: what a call makes true: `{"fact": name, "value": value}` or `{"record":
+                {"table": name, "id": value, "fields": {...}}}`. A value may be `{"expression":
+                text}`, which also finds what the endpoint answered as `result`.
+            returns: what a call returns, by name, instead of what the endpoint answered.
+            ends_episode: whether the task is over when it ran.
+            suggested: the arguments that the discrete face calls it with; `$key` is the case's.
 
         Raises:
             EnvironmentNotFound: there is no such environment.
             ConfigurationError: the file of the description cannot be read.
+            InvalidRequestError: what it does is described wrongly, or its endpoint is nowhere the
+                server may reach.
+            ConflictError: the environment has a tool of this name.
         """
         spec: object = None
         if spec_path is not None:
@@ -143,6 +167,12 @@ class ToolsClient(Resource[D]):
                 authorization_required=authorization_required or None,
                 docker_image=docker_image,
                 spec=spec,
+                endpoint={"url": endpoint} if isinstance(endpoint, str) else endpoint,
+                preconditions=preconditions,
+                effects=effects,
+                returns=returns,
+                ends_episode=ends_episode or None,
+                suggested=suggested,
             ),
         }
         told = yield from self._put([tool], env_id)

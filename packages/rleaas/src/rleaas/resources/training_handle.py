@@ -6,6 +6,8 @@ import math
 from builtins import list as list_
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rlcore import (
     ConfigurationError,
@@ -16,12 +18,16 @@ from rlcore import (
 )
 
 from rleaas._binding import D, call, stream
+from rleaas._drivers.progress import notebook_display
 from rleaas._flow import request as build
 from rleaas._flow.decode import read_list
 from rleaas._flow.poll import Wait, wait
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Stream
+from rleaas.charts.learning_curve import Axis
+from rleaas.charts.screen import screen_for_people
 from rleaas.models import (
+    Checkpoint,
     Event,
     HumanEvalReply,
     HumanEvalStepScore,
@@ -35,9 +41,13 @@ from rleaas.resources import training_routes as routes
 from rleaas.resources.checkpoints import CheckpointResource
 from rleaas.resources.handle import Handle
 from rleaas.resources.human_eval import human_eval
+from rleaas.resources.job_pictures import plot_job, watch_job
 from rleaas.resources.job_streams import follow_job, follow_log
 from rleaas.resources.references import kinds_of
 from rleaas.resources.webhooks import register
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 Metrics = dict[str, object]
 
@@ -215,10 +225,14 @@ class TrainingJobResource(Handle[D, TrainingJob]):
         return [CheckpointResource(self._driver, record) for record in records]
 
     @call
-    def get_best_checkpoint(self, metric: str = "avg_reward") -> Flow[CheckpointResource[D]]:
+    def get_best_checkpoint(
+        self, metric: str = "avg_reward", *, lowest: bool = False
+    ) -> Flow[CheckpointResource[D]]:
         """Return the checkpoint with the highest `metric`; of equals, the one trained longest.
 
-        Checkpoints without a score do not count.
+        Any figure of the checkpoints will do, such as `success_rate`, `composite_verifier_score` or
+        what the algorithm measured; with `lowest`, less is better. Checkpoints without a score do
+        not count.
 
         Raises:
             ConfigurationError: there is no checkpoint, none has a score, or there is no such
@@ -232,17 +246,16 @@ class TrainingJobResource(Handle[D, TrainingJob]):
                 "before has none.",
             )
         scored = [
-            (float(value), record.episode or 0, index)
+            (-float(value) if lowest else float(value), record.episode or 0, index)
             for index, record in enumerate(records)
-            if isinstance(value := record.get(metric), int | float)
+            if isinstance(value := _score(record, metric), int | float)
             and not isinstance(value, bool)
             and math.isfinite(value)
         ]
         if not scored:
             raise ConfigurationError(
                 f"no checkpoint of training job {self.id!r} has a score {metric!r}",
-                hint="Scores are avg_reward, once an episode has ended, and success_rate, where "
-                "episodes tell success.",
+                hint=f"They have {', '.join(sorted(_scores(records))) or 'none at all'}",
             )
         return CheckpointResource(self._driver, records[max(scored)[2]])
 
@@ -288,6 +301,54 @@ class TrainingJobResource(Handle[D, TrainingJob]):
             self._record = record
 
         yield from follow_job(self.id, kinds_of(kinds), after, timeout, self._context, seen)
+
+    @call
+    def watch(self, timeout: float | None = 86400) -> Flow[TrainingJobResource[D]]:
+        """Show the job until it is over, on the terminal or below the cell; return this handle.
+
+        It shows status, episodes, rewards, what the algorithm tells, and the learning curve. How
+        the job ended is its `status`; nothing is raised for that. Ctrl-C, and cancelling the task,
+        leave the job running and say so. A connection that breaks is made anew.
+
+        Args:
+            timeout: seconds; None watches as long as it takes.
+
+        Raises:
+            MissingDependencyError: rich or plotext is not installed, for a terminal.
+            PlatformTimeout: it takes longer than the timeout. It goes on.
+        """
+        yield from watch_job(
+            self._record,
+            timeout,
+            screen_for_people(notebook_display()),
+            self._context,
+            self._take,
+        )
+        return self
+
+    @call
+    def plot(
+        self, path: str | Path | None = None, *, window: int | None = None, over: Axis = "episode"
+    ) -> Flow[Figure]:
+        """Return a figure of the learning curve so far, which a notebook shows.
+
+        Dots are the rewards of episodes, the line is their mean over the last `window` episodes,
+        the band one standard deviation of those around it. Success rates and the beginnings of
+        tiers are drawn where the training tells them. No display and no `pyplot` is needed.
+
+        Args:
+            path: a file to write it to as well, which ends in `.png`, `.svg` or `.pdf`.
+            window: how many episodes the mean is over; by default a tenth of them, at most 100.
+            over: what is on the axis: `episode`, `timestep` or `wall_seconds`.
+
+        Raises:
+            ConfigurationError: no episode has ended yet, or an argument is not usable.
+            MissingDependencyError: matplotlib is not installed.
+        """
+        return (yield from plot_job(self.id, path, window, over, self._context, self._take))
+
+    def _take(self, record: TrainingJob) -> None:
+        self._record = record
 
     @call
     def list_rollouts(self) -> Flow[list_[Rollout]]:
@@ -405,3 +466,14 @@ def raise_if_lost(record: TrainingJob) -> None:
 def _episode(record: TrainingJob) -> int | None:
     own = record.current_episode
     return record.results.current_episode if own is None else own
+
+
+def _score(record: Checkpoint, metric: str) -> object:
+    value = record.get(metric)
+    return record.metrics.get(metric) if value is None else value
+
+
+def _scores(records: Sequence[Checkpoint]) -> set[str]:
+    named = ("avg_reward", "success_rate")
+    found = {name for record in records for name in named if record.get(name) is not None}
+    return found.union(*(record.metrics for record in records))

@@ -6,10 +6,18 @@ from collections.abc import Mapping, Sequence
 
 from rleaas._binding import D, call
 from rleaas._flow.wire import Flow
-from rleaas.models import FailurePolicy, Shape, Verifier, VerifierResult, VerifierVersion
+from rleaas.models import (
+    FailurePolicy,
+    Shape,
+    Verifier,
+    VerifierAudit,
+    VerifierResult,
+    VerifierVersion,
+)
 from rleaas.resources import verifier_routes as routes
 from rleaas.resources.environment_routes import EnvironmentRef
 from rleaas.resources.handle import Handle
+from rleaas.resources.references import IdRef
 
 
 class VerifierResource(Handle[D, Verifier]):
@@ -27,7 +35,7 @@ class VerifierResource(Handle[D, Verifier]):
 
     @property
     def type(self) -> str:
-        """`rule_based`, `trajectory_based`, `llm_judge` or `composite`."""
+        """What it judges by: `rule_based`, `llm_judge` and so on."""
         return self._record.type
 
     @property
@@ -64,6 +72,11 @@ class VerifierResource(Handle[D, Verifier]):
     def failure_policy(self) -> FailurePolicy:
         """What follows when an episode fails."""
         return self._record.failure_policy
+
+    @property
+    def audited(self) -> bool | None:
+        """Whether an audit of what it judges by passed, when last heard; None: not told."""
+        return self._record.audited
 
     @property
     def version(self) -> int | None:
@@ -121,10 +134,56 @@ class VerifierResource(Handle[D, Verifier]):
     ) -> Flow[VerifierResult]:
         """Judge an episode: the state at its end, and its steps such as `{"tool": "wire"}`.
 
+        A step may also have `arguments`, `reward`, `observation`, `action` and `info`. The result
+        has the score, whether it passed, each check in `breakdown`, and an explanation. One that
+        could not judge says so in `outcome`: `grader_error`, with neither a score nor a pass.
+
         Raises:
-            UnsupportedRequestError: the server has no engine that judges.
+            InvalidRequestError: a step makes no sense, the verifier is incomplete, or no judge is
+                configured.
+            UnsupportedRequestError: people judge by verifiers of this type.
         """
         return (yield from routes.test(self.id, state, trajectory, self._context))
+
+    @call
+    def audit(
+        self,
+        good: Sequence[Mapping[str, object]] = (),
+        bad: Sequence[Mapping[str, object]] = (),
+        *,
+        environment: EnvironmentRef | None = None,
+        scenario_ids: Sequence[IdRef] | None = None,
+        repeats: int = 3,
+        allow_empty: bool = False,
+        most_wrong: float = 0.0,
+    ) -> Flow[VerifierAudit]:
+        """Test it with episodes whose worth is known, and with tricks on them.
+
+        The report has the rates of false positives and false negatives with their intervals, and
+        what was wrong. It is kept; passed, it makes the verifier audited until what it judges by
+        changes.
+
+        Args:
+            good: episodes that have to pass, as `{"state": {...}, "trajectory": [...]}`.
+            bad: episodes that have to fail.
+            environment: take the references and known-bad solutions of its scenarios as well.
+            scenario_ids: of these scenarios only.
+            repeats: how often each episode is judged; it has to say the same.
+            allow_empty: whether an episode in which nothing happened may pass.
+            most_wrong: the share of known episodes that may be judged wrongly.
+
+        Raises:
+            InvalidRequestError: there are no good or no bad episodes, or no judge is configured.
+        """
+        body = routes.audit_body(
+            good, bad, environment, scenario_ids, repeats, allow_empty, most_wrong
+        )
+        return (yield from routes.audit(self.id, body, self._context))
+
+    @call
+    def audits(self) -> Flow[list[VerifierAudit]]:
+        """Return what its audits found, newest first."""
+        return (yield from routes.audits(self.id, self._context))
 
     @call
     def versions(self) -> Flow[list[VerifierVersion]]:

@@ -9,11 +9,13 @@ from rleaas._flow.context import Context
 from rleaas._flow.decode import read, read_list
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Request
-from rleaas.models import Shape, Verifier, VerifierResult, VerifierVersion
+from rleaas.models import Shape, Verifier, VerifierAudit, VerifierResult, VerifierVersion
 from rleaas.resources.environment_routes import EnvironmentRef, reference
-from rleaas.resources.references import plain
+from rleaas.resources.references import IdRef, environment_of, given, ids_of, plain
 
 KIND = "verifier"
+AUDIT_SECONDS = 600.0
+"""How long an audit may take: a language model is asked for each verdict."""
 
 
 def get(verifier_id: str, context: Context) -> Flow[Verifier]:
@@ -77,6 +79,51 @@ def test(
     )
     reply = yield from ask(request, context)
     return read(VerifierResult, request, reply)
+
+
+def audit(verifier_id: str, body: Mapping[str, object], context: Context) -> Flow[VerifierAudit]:
+    """Test it with episodes whose worth is known."""
+    request = build.post(
+        f"{path(verifier_id)}/audit",
+        plain(body),
+        key=context.new_key(),
+        kind=KIND,
+        ref=verifier_id,
+        timeout=context.at_least(AUDIT_SECONDS),
+    )
+    reply = yield from ask(request, context)
+    return read(VerifierAudit, request, reply)
+
+
+def audit_body(
+    good: Sequence[Mapping[str, object]],
+    bad: Sequence[Mapping[str, object]],
+    environment: EnvironmentRef | None,
+    scenario_ids: Sequence[IdRef] | None,
+    repeats: int,
+    allow_empty: bool,
+    most_wrong: float,
+) -> dict[str, object]:
+    """What an audit is asked with."""
+    return {
+        "good": list(good),
+        "bad": list(bad),
+        "repeats": repeats,
+        "allow_empty": allow_empty,
+        "most_wrong": most_wrong,
+        **given(
+            environment=environment_of(environment),
+            scenario_ids=None if scenario_ids is None else ids_of(scenario_ids, "scenario"),
+        ),
+    }
+
+
+def audits(verifier_id: str, context: Context) -> Flow[list[VerifierAudit]]:
+    """Return what its audits found, newest first."""
+    request = build.get(f"{path(verifier_id)}/audits", kind=KIND, ref=verifier_id)
+    reply = yield from ask(request, context)
+    found, _ = read_list(VerifierAudit, request, reply, "audits")
+    return found
 
 
 def versions(verifier_id: str, context: Context) -> Flow[list[VerifierVersion]]:

@@ -11,7 +11,14 @@ from rleaas._flow import request as build
 from rleaas._flow.decode import read
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Stream
-from rleaas.models import Shape, Verifier, VerifierResult, VerifierType, VerifierVersion
+from rleaas.models import (
+    Shape,
+    Verifier,
+    VerifierAudit,
+    VerifierResult,
+    VerifierType,
+    VerifierVersion,
+)
 from rleaas.resources import verifier_routes as routes
 from rleaas.resources.environment_routes import EnvironmentRef
 from rleaas.resources.pages import collect, iterate
@@ -44,11 +51,11 @@ class VerifierClient(Resource[D]):
 
         Args:
             name: what it is called.
-            verifier_type: `rule_based`, `trajectory_based`, `llm_judge` or `composite`; hyphens
-                will do.
+            verifier_type: `rule_based`, `trajectory_based`, `llm_judge`, `composite`, `python` or
+                `human_evaluation`; hyphens will do.
             environment: what it is made for, by name, id or handle; empty: nothing in particular.
             env_id: the same.
-            config: what it judges by.
+            config: what it judges by; of a function under `@rleaas.verifier`, its `source()`.
             description: what it is for.
             system: the system that it is about.
             verifier_id: an id of your own.
@@ -59,7 +66,8 @@ class VerifierClient(Resource[D]):
         Raises:
             ConfigurationError: the type is none; nothing was sent.
             EnvironmentNotFound: there is no such environment.
-            InvalidRequestError: the platform refuses a field.
+            InvalidRequestError: the platform refuses a field, or a condition that cannot be read:
+                a caret shows where.
         """
         kind = _type(verifier_type)
         place = environment_of(environment, env_id)
@@ -154,12 +162,65 @@ class VerifierClient(Resource[D]):
     ) -> Flow[VerifierResult]:
         """Judge an episode: the state at its end, and its steps such as `{"tool": "wire"}`.
 
+        A step may also have `arguments`, `reward`, `observation`, `action` and `info`. The result
+        has the score, whether it passed, each check in `breakdown`, and an explanation. One that
+        could not judge says so in `outcome`: `grader_error`, with neither a score nor a pass.
+
         Raises:
             VerifierNotFound: there is none.
-            UnsupportedRequestError: the server has no engine that judges.
+            InvalidRequestError: a step makes no sense, the verifier is incomplete, or no judge is
+                configured.
+            UnsupportedRequestError: people judge by verifiers of this type.
         """
         text = id_of(verifier_id, routes.KIND)
         return (yield from routes.test(text, state, trajectory, self._context))
+
+    @call
+    def audit(
+        self,
+        verifier_id: IdRef,
+        good: Sequence[Mapping[str, object]] = (),
+        bad: Sequence[Mapping[str, object]] = (),
+        *,
+        environment: EnvironmentRef | None = None,
+        scenario_ids: Sequence[IdRef] | None = None,
+        repeats: int = 3,
+        allow_empty: bool = False,
+        most_wrong: float = 0.0,
+    ) -> Flow[VerifierAudit]:
+        """Test a verifier with episodes whose worth is known, and with tricks on them.
+
+        The report has the rates of false positives and false negatives with their intervals, and
+        what was wrong. It is kept; passed, it makes the verifier audited until what it judges by
+        changes.
+
+        Args:
+            verifier_id: the verifier.
+            good: episodes that have to pass, as `{"state": {...}, "trajectory": [...]}`.
+            bad: episodes that have to fail.
+            environment: take the references and known-bad solutions of its scenarios as well.
+            scenario_ids: of these scenarios only.
+            repeats: how often each episode is judged; it has to say the same.
+            allow_empty: whether an episode in which nothing happened may pass.
+            most_wrong: the share of known episodes that may be judged wrongly.
+
+        Raises:
+            InvalidRequestError: there are no good or no bad episodes, or no judge is configured.
+            VerifierNotFound: there is none.
+        """
+        body = routes.audit_body(
+            good, bad, environment, scenario_ids, repeats, allow_empty, most_wrong
+        )
+        return (yield from routes.audit(id_of(verifier_id, routes.KIND), body, self._context))
+
+    @call
+    def audits(self, verifier_id: IdRef) -> Flow[list_[VerifierAudit]]:
+        """Return what a verifier's audits found, newest first.
+
+        Raises:
+            VerifierNotFound: there is none.
+        """
+        return (yield from routes.audits(id_of(verifier_id, routes.KIND), self._context))
 
     @call
     def versions(self, verifier_id: IdRef) -> Flow[list_[VerifierVersion]]:
