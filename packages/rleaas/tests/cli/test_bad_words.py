@@ -244,3 +244,16 @@ def test_ctrl_c_ends_a_stream_with_130_and_no_traceback(
         finally:
             run.kill()
     assert (run.returncode, err) == (130, "error: interrupted\n")
+
+
+@pytest.mark.parametrize("address", ["ftp://x", "ray://x:10001", "x:8265", "http://"])
+def test_an_address_of_ray_that_is_no_http_url_is_a_usage_error_in_our_words(
+    cli: Cli, address: str
+) -> None:
+    ran = cli("serve", "--executor", "ray", "--ray-address", address, "--port", 0)
+
+    assert (ran.code, ran.out) == (2, "")
+    first, second = ran.err.splitlines()
+    assert first.startswith("error: the Ray cluster's address ")
+    assert "is not an http:// or https:// address" in first
+    assert second.startswith("hint: Give --ray-address http://host:8265")

@@ -70,6 +70,9 @@ def test_verifiers(cli: Cli, bank: str) -> None:
     logic = '{"conditions": ["amount <= 50"]}'
     assert cli("verifier", "update", id, "--config", logic, "--json").json["version"] == 2
     assert len(cli("verifier", "versions", id, "--json").json) == 2
+    assert cli("verifier", "test", id, "--state", '{"amount": 5}').code == 0
+    failed = cli("verifier", "test", id, "--trajectory", '[{"tool": "pay", "amount": 60}]')
+    assert (failed.code, "amount <= 50" in failed.out) == (1, True)
     copy = cli("verifier", "duplicate", id, "--json").json
     assert copy["id"] != id
     assert cli("verifier", "disable", id).out == f"{id} is disabled\n"

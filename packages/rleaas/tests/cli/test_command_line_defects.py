@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from rlcore import TrainingJobCancelled
@@ -78,7 +79,25 @@ def test_a_wait_says_by_its_code_how_the_job_ended(
 
     with platform.state.database.write(1) as session:
         jobs.find(session, jobs.TRAINING, job).status = "cancelled"
-    assert codes == {"completed": 0, "failed": 1, "cancelled": 6, "awaiting_human_eval": 7}
+    assert codes == {"completed": 0, "failed": 8, "cancelled": 6, "awaiting_human_eval": 7}
+
+
+def test_the_queue_says_who_waits_for_what(cli: Cli, platform: LocalServer, job: str) -> None:
+    empty = cli("job", "queue")
+    with platform.state.database.write(1) as session:
+        row = jobs.find(session, jobs.TRAINING, job)
+        # Later than any scheduler gives it out in this test.
+        row.status, row.not_before = "pending", datetime.now(UTC) + timedelta(hours=1)
+        row.priority = 7
+    table, told = cli("job", "queue").out, json.loads(cli("job", "queue", "--json").out)
+    with platform.state.database.write(1) as session:
+        jobs.find(session, jobs.TRAINING, job).status = "cancelled"
+
+    assert (empty.code, empty.out + empty.err) == (0, "No training job waits; running: 0 of 2.\n")
+    assert job in table
+    assert (told["waiting"], told["running"], told["max_jobs"]) == (1, 0, 2)
+    (waits,) = told["queue"]
+    assert (waits["job_id"], waits["position"], waits["priority"]) == (job, 1, 7)
 
 
 # defect: L-8

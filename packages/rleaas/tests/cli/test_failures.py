@@ -8,8 +8,10 @@ from rlcore import (
     EnvironmentNotFound,
     Error,
     EvaluationCancelled,
+    EvaluationFailed,
     InvalidRequestError,
     PermissionDeniedError,
+    PlatformTimeout,
     PlatformUnreachable,
     RateLimitError,
     TrainingJobCancelled,
@@ -23,7 +25,10 @@ from rleaas.cli.failures import exit_code_of, say_failure
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (TrainingJobFailed("job_1", "out of memory"), 1),
+        (TrainingJobFailed("job_1", "out of memory"), 8),
+        (EvaluationFailed("eval_1", "no policy"), 8),
+        (PlatformTimeout("late"), 9),
+        (ConfigurationError("wrong", code="config_file"), 10),
         (RateLimitError("slow down"), 1),
         (Error("anything"), 1),
         (RuntimeError("a fault"), 1),

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from rleaas.cli.console import Column, columns, print_facts, print_records, print_table, visible
+from rleaas.cli.console import Column, columns, print_facts, print_records, print_table
 from rleaas.cli.main import main
+from rleaas.cli.plain import visible
 from rleaas.models import Tool
 
 from .conftest import Cli
@@ -117,7 +118,7 @@ def test_json_is_the_record_itself_the_same_one_alone_and_in_a_list(cli: Cli) ->
     assert cli("tool", "get", made["id"], "--json").json == made
     assert cli("tool", "list", "--json").json == [made]
     assert Tool.model_validate(made).name == "pay"
-    assert cli("suite", "list", "--json").json == []
+    assert cli("scenario", "list", "--json").json == []
 
 
 def test_the_reader_of_a_pipe_may_go_away(cli: Cli) -> None:

@@ -13,6 +13,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rleaas.cli.plain import plain_value, visible
+from rleaas.cli.plain import print_json as print_json
+from rleaas.cli.plain import print_json_line as print_json_line
+from rleaas.cli.plain import record_of as record_of
+from rleaas.cli.plain import say as say
+from rleaas.cli.plain import write_what_it_can as write_what_it_can
+
 WIDE = 200
 """The width of sentences that go into a file or a pipe, where nothing should be folded."""
 
@@ -56,11 +63,6 @@ def columns(*titles: str) -> list[Column]:
     return [Column(title) for title in titles]
 
 
-def record_of(found: object) -> object:
-    """Return the record of a handle; anything else is itself."""
-    return getattr(found, "record", found)
-
-
 def stdout() -> Console:
     """Return a console on standard output; colours only where it is a terminal."""
     return _console(stderr=False)
@@ -75,42 +77,6 @@ def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else WIDE
     return Console(stderr=stderr, width=width, highlight=False, soft_wrap=not stream.isatty())
-
-
-def say(sentence: str) -> None:
-    """Print one line of a command's result."""
-    print(visible(sentence) if sys.stdout.isatty() else sentence)
-
-
-def print_json(value: object) -> None:
-    """Print a value as indented JSON; shapes of ours and times are turned into plain values."""
-    print(json.dumps(value, indent=2, default=_plain, ensure_ascii=not _takes_unicode()))
-
-
-def print_json_line(value: object) -> None:
-    """Print a value as JSON on one line, at once."""
-    print(json.dumps(value, default=_plain, ensure_ascii=not _takes_unicode()), flush=True)
-
-
-def write_what_it_can() -> None:
-    """Let standard output escape letters that it has no code for, rather than fail at them."""
-    # What stands in for it, in tests for instance, need not have that.
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="backslashreplace")
-
-
-def _takes_unicode() -> bool:
-    return (sys.stdout.encoding or "utf-8").lower().startswith("utf")
-
-
-def _plain(value: object) -> object:
-    dump = getattr(value, "model_dump", None)
-    if dump is not None:
-        return dump(mode="json")
-    if isinstance(value, datetime):
-        return value.isoformat()
-    raise TypeError(f"{type(value).__name__} has no JSON form")
 
 
 def print_records(found: Sequence[object], shown: Sequence[Column], *, empty: str) -> None:
@@ -156,15 +122,6 @@ def print_facts(facts: Mapping[str, object]) -> None:
     _print_block(console, list(known), [_cell(value) for value in known.values()])
 
 
-def visible(text: str) -> str:
-    """Return a text in which control characters are seen instead of obeyed."""
-    return "".join(one if one.isprintable() else _escaped(one) for one in text)
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")
-
-
 def _print_block(console: Console, titles: Sequence[str], cells: Sequence[Text]) -> None:
     width = max(map(len, titles), default=0)
     for title, cell in zip(titles, cells, strict=True):
@@ -191,7 +148,7 @@ def _cell(value: object) -> Text:
     if isinstance(value, datetime):
         return Text(value.astimezone().strftime("%Y-%m-%d %H:%M:%S"))
     if isinstance(value, Mapping):
-        return Text(visible(json.dumps(value, default=_plain, ensure_ascii=False)))
+        return Text(visible(json.dumps(value, default=plain_value, ensure_ascii=False)))
     if isinstance(value, list | tuple):
         return Text(visible(_listed(cast("Sequence[object]", value))))
     text = visible(str(value))
@@ -201,4 +158,4 @@ def _cell(value: object) -> Text:
 def _listed(value: Sequence[object]) -> str:
     if all(isinstance(one, str | int) for one in value):
         return ", ".join(map(str, value))
-    return json.dumps(value, default=_plain, ensure_ascii=False)
+    return json.dumps(value, default=plain_value, ensure_ascii=False)

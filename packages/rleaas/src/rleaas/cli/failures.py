@@ -12,12 +12,15 @@ from rlcore import (
     ConfigurationError,
     Error,
     EvaluationCancelled,
+    EvaluationFailed,
     InvalidRequestError,
     NotFoundError,
     PermissionDeniedError,
+    PlatformTimeout,
     PlatformUnreachable,
     ServerUnreachable,
     TrainingJobCancelled,
+    TrainingJobFailed,
 )
 
 FAILURE = 1
@@ -27,8 +30,13 @@ ACCESS = 4
 UNREACHABLE = 5
 CANCELLED = 6
 AWAITS_VERDICT = 7
+JOB_FAILED = 8
+TIMED_OUT = 9
+BAD_CONFIG = 10
 INTERRUPTED = 130
 UNUSABLE_ARGUMENT: Final = "unusable_argument"
+CONFIG_FILE: Final = "config_file"
+"""The code of errors about a config.json."""
 
 # The first class that matches decides.
 _EXIT_CODES: tuple[tuple[type[Error], int], ...] = (
@@ -40,6 +48,9 @@ _EXIT_CODES: tuple[tuple[type[Error], int], ...] = (
     (ServerUnreachable, UNREACHABLE),
     (TrainingJobCancelled, CANCELLED),
     (EvaluationCancelled, CANCELLED),
+    (TrainingJobFailed, JOB_FAILED),
+    (EvaluationFailed, JOB_FAILED),
+    (PlatformTimeout, TIMED_OUT),
     (InvalidRequestError, USAGE),
     (ConfigurationError, USAGE),
 )
@@ -62,6 +73,8 @@ def exit_code_of(error: BaseException) -> int:
         return INTERRUPTED
     if isinstance(error, UsageFailure):
         return error.exit_code
+    if isinstance(error, ConfigurationError) and error.code == CONFIG_FILE:
+        return BAD_CONFIG
     for kind, code in _EXIT_CODES:
         if isinstance(error, kind):
             return code

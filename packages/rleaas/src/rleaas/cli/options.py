@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rleaas.cli.console import visible
+from rleaas.cli.plain import visible
 
 if TYPE_CHECKING:
     from rleaas import Client

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from rleaas.cli.command import command
-from rleaas.cli.commands import about, events, login, mcp, quickstart, serve
+from rleaas.cli.commands import about, events, login, mcp, quickstart, serve, train
 from rleaas.cli.nouns import MARKUP, Noun, Panels
 
 BEGIN = "Begin"
@@ -28,6 +28,7 @@ class Root(Panels):
             ("environments", "environment_parts"),
         ),
         Noun("tool", "Describe the tools that agents call.", BUILD, ("tools",)),
+        Noun("sim", "Look at the built-in worlds, and let agents play them.", BUILD, ("sims",)),
         Noun("scenario", "Write the tasks of environments.", BUILD, ("scenarios",)),
         Noun("suite", "Put scenarios together, in an order.", BUILD, ("suites",)),
         Noun("verifier", "Make verifiers and attach them.", BUILD, ("verifiers",)),
@@ -40,9 +41,14 @@ class Root(Panels):
         ),
         Noun("agent", "Register agents and put them to use.", RUN, ("agents",)),
         Noun("job", "Start training jobs and follow them.", RUN, ("jobs",)),
-        Noun("train", "The same as `rleaas job`.", RUN, ("jobs",)),
+        Noun("config", "Check a config.json, and print its schema.", RUN, ("config",)),
         Noun("checkpoint", "Look at and download checkpoints.", RUN, ("checkpoints",)),
-        Noun("eval", "Evaluate checkpoints, read and compare the reports.", RUN, ("evaluations",)),
+        Noun(
+            "eval",
+            "Evaluate checkpoints, read and compare the reports.",
+            RUN,
+            ("evaluations", "eval_judging"),
+        ),
         Noun("rollout", "Look at episodes that are stored.", RUN, ("rollouts",)),
         Noun("metrics", "Figures of environments and of the platform.", LOOK, ("metrics",)),
         Noun("audit", "Query, export and verify the audit records.", LOOK, ("audit",)),
@@ -68,7 +74,8 @@ app = typer.Typer(
     help="RL environments as a service: register, train, evaluate, and step the same environment "
     "anywhere.",
     epilog="Exit codes: 0 done, 1 failure, 2 usage, 3 not found, 4 access denied, 5 server "
-    "unreachable, 6 cancelled, 7 waiting for a verdict, 130 interrupted. "
+    "unreachable, 6 cancelled, 7 waiting for a verdict, 8 job failed, 9 timeout, "
+    "10 config file wrong, 130 interrupted. "
     "Example: `rleaas env list --json`",
 )
 
@@ -92,6 +99,12 @@ app.command("serve", rich_help_panel=BEGIN, epilog="Example: `rleaas serve --por
 app.command(
     "login", rich_help_panel=BEGIN, epilog="Example: `rleaas login --base-url https://rl.example`"
 )(login.login)
+app.command(
+    "train",
+    rich_help_panel=RUN,
+    context_settings=train.AS_WRITTEN,
+    epilog="Examples: `rleaas train start --training 3,4,5` · `rleaas train wait --job-id train_1`",
+)(train.train)
 command(app, "whoami", "whoami --json", panel=BEGIN)(login.whoami)
 command(app, "ping", "ping --base-url http://localhost:8000", panel=BEGIN)(about.ping)
 app.command("version", rich_help_panel=BEGIN, epilog="Example: `rleaas version --json`")(

@@ -20,11 +20,11 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """How the mean return rose with the steps, and what counts as good."""
+    """How the mean return rose with the steps, and what counts as good, where that is known."""
 
     title: str
     points: Sequence[CurvePoint]
-    good: float
+    good: float | None = None
 
     def in_terminal(self, *, width: int, height: int = 18, colour: bool = True) -> str:
         """Return the curve as lines of characters.
@@ -60,7 +60,8 @@ class Curve:
         figure = Figure(figsize=(8, 4.5), dpi=120, layout="constrained")
         axes = figure.add_subplot()
         axes.plot(steps, returns, color="#2563eb", linewidth=1.8, label="running mean")
-        axes.axhline(self.good, color="#16a34a", linestyle="--", linewidth=1, label="good")
+        if self.good is not None:
+            axes.axhline(self.good, color="#16a34a", linestyle="--", linewidth=1, label="good")
         axes.set(title=self.title, xlabel="environment steps", ylabel="mean return")
         axes.grid(alpha=0.25)
         axes.legend(loc="lower right")

@@ -100,9 +100,9 @@ def next_steps(plan: Plan) -> tuple[str, ...]:
     serve = () if plan.base_url else (f"rleaas serve --data {plan.data_folder}",)
     return (
         *serve,
-        "rleaas train list",
+        "rleaas job list",
         f"rlmesh run random rleaas://{plan.environment} --episodes 5",
-        f"rleaas train start {plan.environment} --episodes 300 --config gamma=0.95 --wait",
+        f"rleaas job start {plan.environment} --episodes 300 --config gamma=0.95 --wait",
     )
 
 

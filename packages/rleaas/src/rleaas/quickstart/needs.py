@@ -15,6 +15,17 @@ NEEDED = (
     "matplotlib",
     "plotext",
 )
+NEEDED_FOR_WORLDS = (
+    "rlmesh",
+    "gymnasium",
+    "fastapi",
+    "sqlalchemy",
+    "torch",
+    "fastjsonschema",
+    "pyarrow",
+    "matplotlib",
+    "plotext",
+)
 
 
 def check_installed(packages: tuple[str, ...] = NEEDED) -> None:

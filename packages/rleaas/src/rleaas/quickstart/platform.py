@@ -8,10 +8,11 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from rleaas.quickstart.plan import Plan
+from rleaas.quickstart.vertical_plan import VerticalPlan
 
 
 @contextmanager
-def platform(plan: Plan) -> Generator[str]:
+def platform(plan: Plan | VerticalPlan) -> Generator[str]:
     """Give the server's address; an embedded server ends with the block, and all its processes."""
     if plan.base_url is not None:
         yield plan.base_url

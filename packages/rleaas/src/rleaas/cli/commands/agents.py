@@ -228,7 +228,9 @@ def export(
     asked: Asked,
     checkpoint: CheckpointRef,
     agent: Annotated[str | None, typer.Option("--agent", help="The agent that it is of.")] = None,
-    format: Annotated[str, typer.Option(help="`huggingface`, or another format.")] = "huggingface",
+    format: Annotated[
+        str, typer.Option(help="`huggingface`, `safetensors`, `pytorch` or `onnx`.")
+    ] = "huggingface",
     metadata: Annotated[bool, typer.Option(help="With facts about the training.")] = True,
     audit_hash: Annotated[bool, typer.Option(help="With the head of the audit chain.")] = True,
     out: Annotated[
@@ -253,6 +255,7 @@ def export(
             "format": made.format,
             "bytes": made.size_bytes,
             "sha256": made.sha256,
+            "checked": made.checks,
             "saved as": made.downloaded_to,
             "download": None if made.downloaded_to else made.download_url,
         }

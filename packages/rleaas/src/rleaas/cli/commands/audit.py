@@ -15,6 +15,7 @@ from rleaas.cli.failures import FAILURE
 from rleaas.cli.names import completion
 from rleaas.cli.nouns import noun
 from rleaas.cli.options import Offset
+from rleaas.resources.report_signature import verify_report
 
 app = noun("audit")
 
@@ -119,6 +120,45 @@ def export(
     chosen = format or ("csv" if path.suffix.lower() == ".csv" else "json")
     saved = asked.client.AuditLog.export(path, environment, since, until, chosen, event_types=types)
     asked.done({"saved": saved}, saved)
+
+
+@command(
+    app,
+    "verify-report",
+    "verify-report report.pdf --public-key platform.pem",
+    "verify-report report.json --signature report.json.sig --public-key platform.pem",
+)
+def check_report(
+    asked: Asked,
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="The report.")],
+    signature: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIGNATURE",
+            help="The signature, or a file that has it; else FILE.sig beside the report.",
+        ),
+    ] = None,
+    public_key: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The public key, of `rleaas audit report-key`."),
+    ] = None,
+    sha256: Annotated[str | None, typer.Option(help="The digest that it must have, too.")] = None,
+) -> None:
+    """Check that a report is, byte for byte, what the platform signed; exit with 1 if it is not.
+
+    With --public-key nobody is asked, and the platform may be gone. Without it the platform says
+    its key itself.
+    """
+    key = public_key or asked.client.AuditLog.report_key().public_key
+    found = verify_report(path, signature, key, sha256=sha256)
+    asked.done(found, f"{path} is what key {found.key_id} signed; its SHA-256 is {found.sha256}")
+
+
+@command(app, "report-key", "report-key > platform.pem", "report-key --json")
+def report_key(asked: Asked) -> None:
+    """Print the public key with which `verify-report` checks reports, as PEM."""
+    found = asked.client.AuditLog.report_key()
+    asked.done(found, found.public_key.strip())
 
 
 @command(app, "verify", "verify --head 3f2a…")

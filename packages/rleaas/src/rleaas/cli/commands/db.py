@@ -91,6 +91,15 @@ def backup(
     ] = None,
     data: Data = None,
     database_url: DatabaseUrl = None,
+    artifacts_url: Annotated[
+        str | None,
+        typer.Option(
+            "--artifacts-url",
+            metavar="URL",
+            help="Where the files of checkpoints lie, when the server was told "
+            "[RLEAAS_ARTIFACTS_URL].",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write everything that a server keeps to one archive, also while it runs.
@@ -100,11 +109,19 @@ def backup(
     """
     from datetime import UTC, datetime
 
+    from rlcore.environ import snapshot
+
     from rleaas.server.backup.making import backup as make
     from rleaas.server.backup.making import default_name
+    from rleaas.server.settings import artifacts_url as settled
 
     place_of_data, place = _places(data, database_url)
-    made = make(place_of_data, place, to or Path(default_name(datetime.now(UTC))))
+    made = make(
+        place_of_data,
+        place,
+        to or Path(default_name(datetime.now(UTC))),
+        artifacts_url=settled(artifacts_url, snapshot()),
+    )
     facts: dict[str, object] = {
         "path": str(made.path),
         "size_bytes": made.size_bytes,

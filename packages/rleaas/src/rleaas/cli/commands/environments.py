@@ -73,8 +73,8 @@ def create(
     source: Annotated[
         str | None,
         typer.Option(
-            help="gym://ID, python://MODULE:ATTR, the tcp:// or unix:// address of a served one, "
-            "or `custom` for a registration without anything to serve."
+            help="gym://ID, python://MODULE:ATTR, sim://FinSim, the tcp:// or unix:// address of "
+            "a served one, or `custom` for the built-in world of its vertical, if there is one."
         ),
     ] = None,
     kwargs_json: Annotated[
@@ -197,7 +197,7 @@ def deprovision(asked: Asked, environment: Env, yes: Yes = False) -> None:
 
 @command(app, "wait", "wait MyCartPole --timeout 60")
 def wait_until_ready(asked: Asked, environment: Env, timeout: Timeout = 120.0) -> None:
-    """Wait until an environment is ready; exit with 1 if it fails or takes too long."""
+    """Wait until an environment is ready; exit with 1 if it fails, 9 if it takes too long."""
     found = asked.client.Environment.get(environment)
     found.wait_until_ready(timeout=timeout, progress=False if asked.as_json else None)
     asked.facts(found, SHOWN)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rlcore import ConfigurationError
 
 from rleaas.cli.command import Asked, command
 from rleaas.cli.commands.rollouts import print_comparison
-from rleaas.cli.console import Column, columns, print_facts, print_json, print_table, say, stderr
+from rleaas.cli.console import Column, columns, print_facts, print_json, say, stderr
+from rleaas.cli.evaluation_report import FORMATS, print_report, print_text, write_report
 from rleaas.cli.nouns import noun
 from rleaas.cli.options import Limit
-from rleaas.cli.references import CheckpointRef, EnvOption, EvaluationRef
-
-if TYPE_CHECKING:
-    from rleaas.models import EvaluationReport
+from rleaas.cli.references import EnvOption, EvaluationRef
+from rleaas.resources.references import require_one_of
+from rleaas.resources.report_signature import SUFFIX
 
 app = noun("eval")
 
@@ -26,7 +27,9 @@ SHOWN = (
     Column("environment", lambda one: f"{one.environment_name}@{one.environment_version}"),
     Column("digest", "contract_digest"),
     Column("checkpoint", "agent_checkpoint_id"),
-    Column("episodes", lambda one: f"{one.episodes_done} of {len(one.seeds)}"),
+    *columns("agent"),
+    Column("suite", "scenario_suite_id"),
+    Column("episodes", lambda one: f"{one.episodes_done} of {one.asked or len(one.seeds)}"),
     Column("started", "started_at"),
     Column("ended", "completed_at"),
 )
@@ -38,14 +41,41 @@ Timeout = Annotated[float, typer.Option(min=0, help="Seconds to wait at most.")]
     "run",
     "run ckpt_1 --seeds 0:50 --success-threshold 475",
     "run ckpt_1 --env MyCartPole@2 --no-wait --json",
+    "run ckpt_1 --suite suite_eval_01 --verifier 'AML check' --workers 2",
+    "run --agent random --env FinSim-Prod-v1 --suite suite_eval_01",
 )
 def run(
     asked: Asked,
-    checkpoint: CheckpointRef,
+    checkpoint: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CHECKPOINT_ID]",
+            help="The checkpoint's id; or an agent is named.",
+        ),
+    ] = None,
     environment: EnvOption = None,
     seeds: Annotated[
-        str, typer.Option(metavar="SEEDS", help="FIRST:END, or seeds separated by commas.")
-    ] = "0:20",
+        str | None,
+        typer.Option(
+            metavar="SEEDS",
+            help="FIRST:END, or seeds separated by commas; 0:20, or 0:5 with scenarios.",
+        ),
+    ] = None,
+    suite: Annotated[str, typer.Option(metavar="SUITE", help="The scenarios of this suite.")] = "",
+    scenario: Annotated[
+        list[str] | None, typer.Option(metavar="SCENARIO", help="A scenario; repeatable.")
+    ] = None,
+    verifier: Annotated[
+        list[str] | None, typer.Option(metavar="VERIFIER", help="Who judges; repeatable.")
+    ] = None,
+    agent: Annotated[str, typer.Option(help="In place of a checkpoint: `random`.")] = "",
+    repetitions: Annotated[
+        int, typer.Option(min=1, help="How often each scenario and seed is played.")
+    ] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="On how many environments at once.")] = 1,
+    pass_threshold: Annotated[
+        float | None, typer.Option(help="An episode with this score, or more, passes.")
+    ] = None,
     max_episode_steps: Annotated[
         int | None, typer.Option(min=1, help="Steps of an episode at most.")
     ] = None,
@@ -62,9 +92,17 @@ def run(
     """Evaluate a checkpoint on the platform, and print the report."""
     from rleaas.quickstart.shown import Shown
 
-    chosen = seeds_from(seeds)
+    scenarios = bool(suite or scenario)
+    chosen = seeds_from(seeds or ("0:5" if scenarios else "0:20"))
     evaluation = asked.client.Evaluation.run(
-        agent_checkpoint_id=checkpoint,
+        agent_checkpoint_id=checkpoint or "",
+        agent=agent,
+        scenario_suite_id=suite,
+        scenario_ids=scenario,
+        verifier_ids=verifier,
+        repetitions=repetitions,
+        num_workers=workers,
+        pass_threshold=pass_threshold,
         environment_name=environment or "",
         environment_version=version,
         seeds=chosen,
@@ -73,22 +111,52 @@ def run(
         name=name,
     )
     if not wait:
-        _print_started(evaluation.id, evaluation.record, asked.as_json)
+        print_started(evaluation.id, evaluation.record, asked.as_json)
         return
-    with Shown(stderr()).bar("episodes", len(chosen)) as bar:
+    with Shown(stderr()).bar("episodes", evaluation.record.asked or len(chosen)) as bar:
         report = evaluation.wait_until_complete(
             timeout=timeout,
             poll_interval=0.5,
             on_progress=lambda seen: bar.show(seen.episodes_done, seen.status),
             progress=False,
         )
-    _print_report(report, asked.as_json)
+    print_report(report, asked.as_json)
 
 
-@command(app, "report", "report eval_1", "report eval_1 --json > report.json")
-def report(asked: Asked, evaluation_id: EvaluationRef) -> None:
-    """Show an evaluation's report: coverage, intervals, every episode."""
-    _print_report(asked.client.Evaluation.get_report(evaluation_id), asked.as_json)
+@command(
+    app,
+    "report",
+    "report eval_1",
+    "report eval_1 --format html --output report.html",
+    "report eval_1 --json > report.json",
+)
+def report(
+    asked: Asked,
+    evaluation_id: EvaluationRef,
+    format: Annotated[str, typer.Option(help="`table`, `json`, `csv`, `html` or `pdf`.")] = "table",
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to; else it is printed.")
+    ] = None,
+) -> None:
+    """Show an evaluation's report: coverage, intervals, tiers, scenarios, verifiers, episodes."""
+    require_one_of(format, FORMATS, "a format of a report")
+    if output is not None and format == "table":
+        raise ConfigurationError(
+            "--output needs a --format", hint=f"One of {', '.join(FORMATS[1:])}."
+        )
+    found = asked.client.Evaluation.get_report(evaluation_id)
+    if format in ("table", "json"):
+        if output is None:
+            print_report(found, asked.as_json or format == "json")
+            return
+        output.write_text(f"{json.dumps(found.to_dict(), indent=2)}\n", "utf-8")
+        made: str | Path = output.absolute()
+    else:
+        made = write_report(asked.client, found, format, output)
+    if isinstance(made, str):
+        print_text(made)
+    else:
+        asked.done({"saved": str(made)}, f"saved {made}")
 
 
 @command(app, "get", "get eval_1")
@@ -99,12 +167,12 @@ def get(asked: Asked, evaluation_id: EvaluationRef) -> None:
 
 @command(app, "wait", "wait eval_1 --timeout 600")
 def wait(asked: Asked, evaluation_id: EvaluationRef, timeout: Timeout = 3600.0) -> None:
-    """Wait for an evaluation and print its report; exit with 1 if it fails or takes too long."""
+    """Wait for an evaluation and print its report; exit with 8 if it fails, 9 if it is late."""
     found = asked.client.Evaluation.get(evaluation_id)
     done = found.wait_until_complete(
         timeout=timeout, poll_interval=0.5, progress=False if asked.as_json else None
     )
-    _print_report(done, asked.as_json)
+    print_report(done, asked.as_json)
 
 
 @command(app, "cancel", "cancel eval_1")
@@ -179,12 +247,16 @@ def export(
         Path, typer.Argument(metavar="FILE", help="Where to; its ending says the format.")
     ],
     format: Annotated[
-        str | None, typer.Option(help="`json`, `csv` or `pdf`, whatever the file is called.")
+        str | None,
+        typer.Option(help="`json`, `csv`, `pdf` or `html`, whatever FILE's ending."),
     ] = None,
     episodes: Annotated[bool, typer.Option(help="With each episode.")] = True,
     explanations: Annotated[bool, typer.Option(help="With what verifiers said.")] = True,
     signature: Annotated[
-        bool, typer.Option("--signature", help="Print the platform's signature of the file too.")
+        bool,
+        typer.Option(
+            "--signature", help="Save the platform's signature too, as FILE.sig beside the file."
+        ),
     ] = False,
 ) -> None:
     """Let the platform write a report about an evaluation, and save the file."""
@@ -193,6 +265,8 @@ def export(
         evaluation_id, chosen, episodes, explanations, signature
     )
     saved = asked.client.Evaluation.download_report(made, path)
+    if made.signature is not None:
+        saved.with_name(saved.name + SUFFIX).write_text(f"{made.signature}\n")
     if asked.as_json:
         print_json({**made.to_dict(), "saved": str(saved)})
         return
@@ -223,42 +297,9 @@ def seeds_from(text: str) -> tuple[int, ...]:
     return seeds
 
 
-def _print_started(evaluation_id: str, record: object, as_json: bool) -> None:
+def print_started(evaluation_id: str, record: object, as_json: bool) -> None:
+    """Print that an evaluation was begun, and how to see its report."""
     if as_json:
         print_json(record)
         return
     say(f"started {evaluation_id}; `rleaas eval report {evaluation_id}` shows its report")
-
-
-def _print_report(report: EvaluationReport, as_json: bool) -> None:
-    if as_json:
-        print_json(report)
-        return
-    print_facts(
-        {
-            "evaluation": report.id,
-            "status": report.status,
-            "error": report.error,
-            "environment": f"{report.environment_name}@{report.environment_version}",
-            "digest": report.contract_digest,
-            "checkpoint": report.agent_checkpoint_id,
-            "episodes": f"{report.asked} asked, {report.scored} scored, {report.failed} failed",
-            "mean return": _interval(report.mean_return, report.return_interval),
-            "success rate": _interval(report.success_rate, report.success_interval),
-        }
-    )
-    say("")
-    print_table(
-        ("episode", "seed", "outcome", "return", "steps", "error"),
-        [(e.index, e.seed, e.outcome, e.reward, e.steps, e.error) for e in report.episodes],
-        empty="No episodes yet.",
-    )
-
-
-def _interval(value: float | None, bounds: tuple[float, float] | None) -> str | None:
-    if value is None:
-        return None
-    if bounds is None:
-        return f"{value:.4g}"
-    low, high = bounds
-    return f"{value:.4g} [{low:.4g}, {high:.4g}] (95 %)"

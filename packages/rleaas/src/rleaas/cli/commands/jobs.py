@@ -1,9 +1,11 @@
-"""`rleaas job …` (and `rleaas train …`): training jobs."""
+"""`rleaas job …`: training jobs, one at a time."""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -17,6 +19,7 @@ from rleaas.cli.spec import json_objects, optional_object, settings_from
 
 if TYPE_CHECKING:
     from rleaas import Blocking, TrainingJobResource
+    from rleaas.charts.learning_curve import Axis
 
 app = noun("job")
 
@@ -49,7 +52,9 @@ Poll = Annotated[float, typer.Option(min=0.05, help="Seconds between two looks."
 def start(
     asked: Asked,
     environment: Env,
-    algorithm: Annotated[str, typer.Option(help="This build trains PPO.")] = "PPO",
+    algorithm: Annotated[
+        str | None, typer.Option(help="What trains; PPO when the config does not say either.")
+    ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to train for.")] = 100,
     max_steps: Annotated[int, typer.Option(min=1, help="Steps of an episode at most.")] = 1000,
     config: Annotated[
@@ -64,9 +69,7 @@ def start(
     name: Annotated[str | None, typer.Option(help="A name for the run.")] = None,
     agent: Annotated[
         str | None,
-        typer.Option(
-            metavar="AGENT", help="An agent that is recorded with it; no other effect yet."
-        ),
+        typer.Option(metavar="AGENT", help="Start from the latest checkpoint of this agent."),
     ] = None,
     resume_from: Annotated[
         str | None, typer.Option(metavar="CHECKPOINT_ID", help="Go on from this checkpoint.")
@@ -81,9 +84,9 @@ def start(
     """Start a training job; with --wait, exit as `rleaas job wait` does."""
     settings = optional_object("--config-json", config_json) or {}
     settings |= settings_from("--config", config)
-    job = asked.client.TrainingJob.run(
+    run = asked.client.TrainingJob.run
+    job = (run if algorithm is None else partial(run, algorithm=algorithm))(
         environment_name=environment,
-        algorithm=algorithm,
         config=settings,
         name=name,
         agent_id=agent,
@@ -128,6 +131,26 @@ def list_jobs(
     )
 
 
+@command(app, "queue", "queue")
+def queue(asked: Asked) -> None:
+    """List the jobs that wait, in the order of their turns; --json says how many run, too."""
+    found = asked.client.TrainingJob.queue()
+    if asked.as_json:
+        asked.facts(found, ())
+        return
+    places = "" if found.max_jobs is None else f" of {found.max_jobs}"
+    asked.rows(
+        found.queue,
+        (
+            Column("job", "job_id"),
+            *columns("position", "priority"),
+            Column("waiting since", "waiting_since"),
+            Column("not before", "not_before"),
+        ),
+        empty=f"No training job waits; running: {found.running}{places}.",
+    )
+
+
 @command(app, "logs", "logs job_1 --limit 50", "logs job_1 --follow")
 def logs(
     asked: Asked,
@@ -135,7 +158,7 @@ def logs(
     limit: Annotated[int | None, typer.Option(min=1, help="Only the last so many lines.")] = None,
     follow: Annotated[bool, typer.Option("--follow", help="Go on until the job ends.")] = False,
 ) -> None:
-    """Print a job's log; with --follow, exit with 1 if the job fails.
+    """Print a job's log; with --follow, exit with 8 if the job fails.
 
     With --follow, --limit says how many of the lines that are there already come first. With
     --json, each line is then a JSON string on a line of its own.
@@ -223,12 +246,42 @@ def cancel(asked: Asked, job_id: JobRef) -> None:
 def wait(asked: Asked, job_id: JobRef, timeout: Timeout = _DAY, poll_interval: Poll = 1.0) -> int:
     """Wait until a job is complete.
 
-    Exit with 1 if it fails or takes too long, 6 if it is cancelled, 7 if it waits for a verdict.
+    Exit with 8 if it fails, 9 if it takes too long, 6 if it is cancelled, 7 if it waits for a
+    verdict.
     """
     job = asked.client.TrainingJob.get(job_id)
     code = _wait(job, timeout, poll_interval)
     asked.facts(job, SHOWN)
     return code
+
+
+@command(app, "watch", "watch job_1")
+def watch(asked: Asked, job_id: JobRef, timeout: Timeout = _DAY) -> None:
+    """Show a job's numbers and its learning curve until it is over; Ctrl-C leaves it running."""
+    job = asked.client.TrainingJob.get(job_id)
+    if asked.as_json:
+        asked.stream(job.events(timeout=timeout), str)
+        return
+    job.watch(timeout=timeout)
+
+
+@command(app, "plot", "plot job_1 curve.png", "plot job_1 curve.svg --over timestep --window 20")
+def plot(
+    asked: Asked,
+    job_id: JobRef,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A .png, .svg or .pdf file.")],
+    window: Annotated[
+        int | None, typer.Option(min=1, help="Episodes that the running mean is over.")
+    ] = None,
+    over: Annotated[
+        str, typer.Option(help="The axis: episode, timestep or wall_seconds.")
+    ] = "episode",
+) -> None:
+    """Draw a job's learning curve into a file, as far as it has come."""
+    # A wrong word is refused by the call itself, with those that there are.
+    axis = cast("Axis", over)
+    asked.client.TrainingJob.get(job_id).plot(file, window=window, over=axis)
+    asked.done({"file": str(file)}, f"wrote {file}")
 
 
 @command(app, "verdict", "verdict job_1 yes --comments 'Good enough'")

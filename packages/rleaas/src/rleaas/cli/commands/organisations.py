@@ -23,7 +23,8 @@ Limits = Annotated[
     typer.Option(
         "--limit",
         metavar="NAME=NUMBER",
-        help="environments, jobs, storage_bytes or requests_per_minute; repeatable.",
+        help="environments, jobs, storage_bytes, requests_per_minute, job_wall_seconds, "
+        "job_timesteps or job_processes; repeatable.",
     ),
 ]
 User = Annotated[str, typer.Argument(metavar="USER", help="The member's email or id.")]

@@ -37,6 +37,12 @@ FIELDS: Mapping[str, type] = {
     "authorization_required": bool,
     "docker_image": str,
     "spec_path": str,
+    "endpoint": dict,
+    "preconditions": list,
+    "effects": list,
+    "returns": dict,
+    "ends_episode": bool,
+    "suggested": dict,
 }
 _UPDATED: Mapping[str, type] = {
     "name": str,
@@ -93,6 +99,7 @@ def get(asked: Asked, tool: ToolRef, environment: EnvOption = None) -> None:
     app,
     "create",
     "create pay --env Bank --description 'Pays a bill'",
+    "create quote --env Bank --endpoint https://rates.example.com/quote",
     "create --file tool.yaml --env Bank",
 )
 def create(
@@ -111,9 +118,16 @@ def create(
     spec: Annotated[
         str | None, typer.Option("--spec", metavar="FILE", help="Its OpenAPI or other description.")
     ] = None,
+    endpoint: Annotated[
+        str | None, typer.Option(metavar="URL", help="What calls of it in a world ask.")
+    ] = None,
     file: SpecFile = None,
 ) -> None:
-    """Add a tool to an environment, or without one to all."""
+    """Add a tool to an environment, or without one to all.
+
+    An endpoint, the operations of an OpenAPI file, or `effects` in --file make it one of the
+    environment's built-in world, which calls it for real.
+    """
     fields = fields_from(
         file,
         FIELDS,
@@ -128,6 +142,7 @@ def create(
             "authorization_required": needs_approval,
             "docker_image": docker_image,
             "spec_path": spec,
+            "endpoint": None if endpoint is None else {"url": endpoint},
         },
         required=("name",),
     )

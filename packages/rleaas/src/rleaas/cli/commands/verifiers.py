@@ -23,6 +23,7 @@ from rleaas.cli.spec import (
     optional_object,
     require_changes,
 )
+from rleaas.models import ErrorRate
 
 app = noun("verifier")
 
@@ -47,8 +48,8 @@ _UPDATED: Mapping[str, type] = {
     "metadata": dict,
 }
 SHOWN = (
-    *columns("id", "name", "type", "status", "system", "environment", "version", "description"),
-    *columns("logic", "metadata"),
+    *columns("id", "name", "type", "status", "system", "environment", "version", "audited"),
+    *columns("description", "logic", "metadata"),
     Column("failure policy", lambda one: one.failure_policy.to_dict()),
     Column("created", "created_at"),
     Column("updated", "updated_at"),
@@ -100,7 +101,10 @@ def create(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Its name.")] = None,
     verifier_type: Annotated[
         str | None,
-        typer.Option("--type", help="rule_based, trajectory_based, llm_judge or composite."),
+        typer.Option(
+            "--type",
+            help="rule_based, trajectory_based, llm_judge, composite, python or human_evaluation.",
+        ),
     ] = None,
     environment: EnvOption = None,
     config: Config = None,
@@ -201,14 +205,73 @@ def try_out(
         str | None, typer.Option(metavar="JSON", help="Its steps, a list; @FILE reads it.")
     ] = None,
 ) -> int:
-    """Judge an episode; exit with 1 if it does not pass.
-
-    The server has to have an engine that judges; one that has none says so.
-    """
+    """Judge an episode; exit with 1 if it does not pass, or could not be judged."""
     steps = None if trajectory is None else json_objects("--trajectory", trajectory)
     result = asked.client.Verifier.test(verifier, optional_object("--state", state), steps)
-    asked.facts(result, columns("passed", "score", "breakdown"))
+    asked.facts(
+        result, columns("outcome", "passed", "score", "version", "explanation", "breakdown")
+    )
     return 0 if result.passed else FAILURE
+
+
+@command(
+    app,
+    "audit",
+    "audit v1 --env Bank",
+    'audit v1 --good \'[{"trajectory": [{"tool": "kyc"}]}]\' --bad \'[{"state": {}}]\'',
+)
+def audit(
+    asked: Asked,
+    verifier: VerifierRef,
+    good: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Episodes that have to pass, a list; @FILE reads it."),
+    ] = None,
+    bad: Annotated[
+        str | None,
+        typer.Option(metavar="JSON", help="Episodes that have to fail, a list; @FILE reads it."),
+    ] = None,
+    environment: EnvOption = None,
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option("--scenario", help="Of this scenario of the environment only; repeatable."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="How often each episode is judged.")] = 3,
+    allow_empty: Annotated[
+        bool, typer.Option("--allow-empty", help="An episode without steps may pass.")
+    ] = False,
+    most_wrong: Annotated[
+        float, typer.Option(help="The share of known episodes that may be judged wrongly.")
+    ] = 0.0,
+) -> int:
+    """Test a verifier with episodes whose worth is known; exit with 1 if something is wrong.
+
+    With --env, they are the references and known-bad solutions of its scenarios.
+    """
+    found = asked.client.Verifier.audit(
+        verifier,
+        [] if good is None else json_objects("--good", good),
+        [] if bad is None else json_objects("--bad", bad),
+        environment=environment,
+        scenario_ids=scenario,
+        repeats=repeats,
+        allow_empty=allow_empty,
+        most_wrong=most_wrong,
+    )
+    asked.facts(
+        found,
+        (
+            *columns("passed", "audited", "version"),
+            Column("false positives", lambda one: _rate(one.false_positive_rate)),
+            Column("false negatives", lambda one: _rate(one.false_negative_rate)),
+            Column("grader errors", "grader_errors"),
+            Column(
+                "wrong",
+                lambda one: [f"{it.probe}, {it.case}: {it.detail}" for it in one.findings],
+            ),
+        ),
+    )
+    return 0 if found.passed else FAILURE
 
 
 @command(app, "versions", "versions v1")
@@ -247,3 +310,10 @@ def delete(asked: Asked, verifier: VerifierRef, yes: Yes = False) -> None:
     found = asked.client.Verifier.get(verifier)
     confirm(f"Delete verifier {found.name!r} ({found.id})?", yes=yes)
     asked.done(found.delete(), f"deleted {found.id}")
+
+
+def _rate(rate: ErrorRate) -> str:
+    if rate.value is None or rate.interval is None:
+        return "none were judged"
+    low, high = rate.interval
+    return f"{rate.value:.1%} ({rate.count} of {rate.of}; 95 %: {low:.1%} to {high:.1%})"
