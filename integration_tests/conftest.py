@@ -129,7 +129,7 @@ def read(pid: int, name: str) -> bytes:
         return b""
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def children_matching() -> Callable[[str], list[int]]:
     """Descendants of this test process whose command line has a text in it."""
 
@@ -156,7 +156,7 @@ def ancestors(pid: int) -> list[int]:
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def eventually() -> Callable[..., None]:
     """Wait for a fact that another process brings about; fail with what it is when it does not."""
 

@@ -6,8 +6,6 @@
 from interop_rleaas_environments import MAIN
 from interop_rleaas_world import World, effect, published, raises, told
 
-LATER = "refused by name: nothing in this build judges yet"
-
 
 @effect("ToolsClient.register", "a tool of the environment, with all of its fields")
 def register_tool(world: World) -> None:
@@ -167,13 +165,19 @@ def list_verifiers(world: World) -> None:
     assert listing(verifier_type="llm_judge") == []
 
 
-@effect("VerifierClient.test", "no score is invented where nothing can judge", LATER)
+@effect("VerifierClient.test", "score, passed and breakdown of the episode that was sent")
 def judge(world: World) -> None:
-    error = raises(
-        published.RLEaaSAPIError,
-        lambda: world.client.Verifier.test(world.verifier.id, trajectory=[{"tool": "push"}]),
-    )
-    assert error.status_code == 501
+    wire = [{"tool": "wire", "arguments": {"transfer_amount": 300_000}}]
+    told(world.client.Verifier.test(world.verifier.id, trajectory=wire), score=0.0, passed=False)
+    judged = world.client.Verifier.test(world.verifier.id, state={"transfer_amount": 5})
+    told(judged, score=1.0, passed=True)
+    assert judged["breakdown"]["checks"][0]["passed"] is True
+    # This server has no language model: that is said, and nothing is scored.
+    question = {"evaluation_prompt": "Polite?"}
+    graded = world.client.Verifier.create("tone", "llm_judge", MAIN, None, question)
+    refusal = raises(published.RLEaaSAPIError, lambda: world.client.Verifier.test(graded.id))
+    assert "no judge configured" in refusal.detail
+    world.client.Verifier.delete(graded.id)
 
 
 @effect("VerifierResource.update", "the field changes, and the record stays whole")
@@ -204,9 +208,9 @@ def handle_delete(world: World) -> None:
     raises(published.VerifierNotFound, lambda: world.client.Verifier.get(world.copy.id))
 
 
-@effect("VerifierResource.test", "no score is invented where nothing can judge", LATER)
+@effect("VerifierResource.test", "the same")
 def handle_judge(world: World) -> None:
-    assert raises(published.RLEaaSAPIError, world.verifier.test).status_code == 501
+    told(world.verifier.test({"transfer_amount": 5}), score=1.0, passed=True)
 
 
 @effect("VerifierClient.delete", "it is gone")
@@ -244,23 +248,28 @@ def list_scenarios(world: World) -> None:
     found = [one["id"] for one in world.client.Scenario.list(env_name=MAIN)]
     assert world.scenario in found
     assert suite["id"] not in found
+    # What an agent may learn on is held out of nothing.
+    world.client.Scenario.delete(suite["id"])
 
 
-@effect(
-    "ScenarioClient.library",
-    "entries of the library; none are invented",
-    "an empty list: this build has no library yet",
-)
+@effect("ScenarioClient.library", "entries of the library that fit, with all that is documented")
 def library(world: World) -> None:
-    assert world.client.Scenario.library(vertical="FinSim", tier=[1, 2], tags=["aml"]) == []
+    found = world.client.Scenario.library(vertical="FinSim", tier=[1, 2], limit=3)
+    assert len(found) == 3
+    for one in found:
+        assert {"id", "tier", "title", "avg_completion_steps", "tags", "vertical"} <= set(one)
+        assert (one["vertical"], one["tier"] in (1, 2)) == ("FinSim", True)
+    same = world.client.Scenario.library(tags=found[0]["tags"], limit=1000)
+    assert found[0]["id"] in [one["id"] for one in same]
 
 
-@effect(
-    "ScenarioClient.from_library",
-    "an entry that is not there is refused",
-    "refused by name: this build has no library yet",
-)
+@effect("ScenarioClient.from_library", "a copy in the environment, under an id of its own")
 def from_library(world: World) -> None:
+    first = world.client.Scenario.library(vertical="FinSim", limit=1)[0]
+    made = world.client.Scenario.from_library(first["id"], env_name=MAIN)
+    told(made, source="library", environment=MAIN, tier=first["tier"])
+    assert made["id"].startswith("scen_")
+    world.client.Scenario.delete(made["id"])
     error = raises(
         published.RLEaaSAPIError,
         lambda: world.client.Scenario.from_library("lib_1", env_name=MAIN),

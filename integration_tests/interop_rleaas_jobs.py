@@ -22,11 +22,7 @@ def configure_training(world: World) -> None:
     raises(ValueError, lambda: world.client.TrainingJob.configure_training("NOPE"))
 
 
-@effect(
-    "TrainingClient.run",
-    "a job that trains; an unknown environment is refused",
-    "as promised with PPO; GRPO, verifiers and suites are refused by name until they have effect",
-)
+@effect("TrainingClient.run", "a job that trains; an unknown environment is refused")
 def run(world: World) -> None:
     world.client.AuditLog.configure_governance(MAIN, human_in_the_loop=True)
     job = world.client.TrainingJob.run(MAIN, algorithm="PPO", config=QUICK, name="first")
@@ -38,9 +34,10 @@ def run(world: World) -> None:
         published.EnvironmentNotFound,
         lambda: world.client.TrainingJob.run("nobody", algorithm="PPO", config=QUICK),
     )
-    for wish in ({"algorithm": "GRPO"}, {"verifier_ids": ["v"]}, {"scenario_suite_id": "s"}):
-        asked = {"algorithm": "PPO", "config": QUICK, **wish}
-        refused(partial(world.client.TrainingJob.run, MAIN, **asked))
+    asked = partial(world.client.TrainingJob.run, MAIN, algorithm="PPO", config=QUICK)
+    raises(published.VerifierNotFound, lambda: asked(verifier_ids=["nobody"]))
+    missing = raises(published.RLEaaSAPIError, lambda: asked(scenario_suite_id="nowhere"))
+    assert missing.status_code == 404
     world.kept.update(job=job, long=by_id)
 
 
@@ -71,8 +68,9 @@ def wait_until_complete(world: World) -> None:
     seen: list[dict[str, object]] = []
     done = world.job.wait_until_complete(timeout=90, poll_interval=0.1, on_progress=seen.append)
     assert (done.status, done.progress) == ("awaiting_human_eval", 100)
-    assert seen[0]["status"] in ("pending", "running")
-    assert seen[-1]["status"] == "awaiting_human_eval"
+    *before, last = (one["status"] for one in seen)
+    assert last == "awaiting_human_eval"
+    assert set(before) <= {"pending", "running"}
 
 
 @effect("TrainingJobResource.submit_human_eval", "the job is complete with it; the webhook hears")
@@ -113,7 +111,11 @@ def get_metrics(world: World) -> None:
 @effect("TrainingJobResource.list_checkpoints", "those that were saved, with their scores")
 def list_checkpoints(world: World) -> None:
     found = world.job.list_checkpoints()
-    assert [one["episode"] for one in found][:2] == [2, 4]
+    episodes = [one["episode"] for one in found]
+    # One that is due waits for the end of the update under way.
+    assert len(found) >= 2
+    assert episodes == sorted(set(episodes))
+    assert episodes[-1] == QUICK["episodes"]
     for one in found:
         assert {"id", "label", "success_rate", "avg_reward", "created_at"} <= set(one)
         assert isinstance(one["avg_reward"], float)
@@ -158,7 +160,6 @@ def list_rollouts(world: World) -> None:
 @effect(
     "EvaluationClient.run",
     "an evaluation of the checkpoint, on the environment it knows",
-    "as promised; verifiers and suites are refused by name until they have effect",
 )
 def evaluate(world: World) -> None:
     job = world.client.Evaluation.run(world.first, "", name="one")
@@ -166,8 +167,12 @@ def evaluate(world: World) -> None:
     told(job, name="one", environment=MAIN)
     error = raises(published.RLEaaSAPIError, lambda: world.client.Evaluation.run("ckpt_none", ""))
     assert error.status_code == 404
-    refused(lambda: world.client.Evaluation.run(world.first, "suite_1"))
-    refused(lambda: world.client.Evaluation.run(world.first, "", verifier_ids=["v"]))
+    for missing in (("suite_none", None), ("", ["verifier_none"])):
+        error = raises(
+            published.RLEaaSError,
+            lambda missing=missing: world.client.Evaluation.run(world.first, *missing),
+        )
+        assert "not found" in str(error)
     # It is played beside the first one, and compared with it later.
     world.kept.update(evaluation=job, beside=world.client.Evaluation.run(world.last, ""))
 

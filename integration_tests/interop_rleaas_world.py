@@ -18,7 +18,7 @@ from typing import Any
 published: Any = import_module("rleaas")  # Any: whichever is installed where this runs
 
 AS_PROMISED = "as promised"
-QUICK_PPO = {"num_envs": 1, "n_steps": 32, "batch_size": 32, "n_epochs": 1}
+QUICK_PPO = {"num_envs": 1, "n_steps": 16, "batch_size": 16, "n_epochs": 1}
 
 
 @dataclass

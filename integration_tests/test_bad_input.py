@@ -223,11 +223,11 @@ def test_unknown_ids_are_not_found_by_kind_and_reference(client: Client) -> None
     [
         ("env", "get", "nowhere"),
         ("env", "endpoint", "nowhere"),
-        ("train", "start", "nowhere"),
-        ("train", "status", "job_nothing"),
-        ("train", "logs", "job_nothing"),
-        ("train", "cancel", "job_nothing"),
-        ("train", "checkpoints", "job_nothing"),
+        ("job", "start", "nowhere"),
+        ("job", "status", "job_nothing"),
+        ("job", "logs", "job_nothing"),
+        ("job", "cancel", "job_nothing"),
+        ("job", "checkpoints", "job_nothing"),
         ("eval", "run", "ckpt_nothing"),
         ("eval", "report", "eval_nothing"),
     ],
@@ -287,7 +287,7 @@ def test_a_typo_in_a_training_config_is_refused_with_the_nearest_key(
         )
     assert "learning_rate" in str(caught.value)
 
-    told = rleaas("train", "start", environment.name, "--config", "gama=0.9")
+    told = rleaas("job", "start", environment.name, "--config", "gama=0.9")
     assert told.returncode == 2
     assert "'gama'" in told.stderr
     assert "'gamma'" in told.stderr
@@ -297,8 +297,7 @@ def test_a_typo_in_a_training_config_is_refused_with_the_nearest_key(
 @pytest.mark.parametrize(
     ("algorithm", "config"),
     [
-        ("SAC", {}),
-        ("GRPO", {}),
+        ("DQN", {"n_epochs": 3}),
         ("PPO", {"gamma": 1.5}),
         ("PPO", {"gamma": "high"}),
         ("PPO", {"batch_size": 0}),

@@ -19,9 +19,9 @@ ALL_COMMANDS = (
     ("version",),
     ("env",),
     *(("env", verb) for verb in ("create", "get", "list", "delete", "endpoint")),
-    ("train",),
-    *(("train", verb) for verb in ("start", "status", "list", "logs", "metrics", "cancel")),
-    *(("train", verb) for verb in ("wait", "checkpoints")),
+    ("job",),
+    *(("job", verb) for verb in ("start", "status", "list", "logs", "metrics", "cancel")),
+    *(("job", verb) for verb in ("wait", "checkpoints")),
     ("eval",),
     *(("eval", verb) for verb in ("run", "report", "list")),
 )
@@ -69,7 +69,7 @@ def test_a_job_is_trained_followed_evaluated_and_reported(
 ) -> None:
     assert rleaas("env", "create", "Cli-Train", "--source", "gym://CartPole-v1").returncode == 0
     started = rleaas(
-        *("train", "start", "Cli-Train", "--episodes", "6", "--seed", "3"),
+        *("job", "start", "Cli-Train", "--episodes", "6", "--seed", "3"),
         *("--config-json", json.dumps(quick_ppo), "--config", "checkpoint_interval=3"),
         *("--wait", "--poll-interval", "0.2", "--json"),
     )
@@ -78,13 +78,13 @@ def test_a_job_is_trained_followed_evaluated_and_reported(
     assert (job["status"], job["config"]["seed"]) == ("completed", 3)
 
     job_id = job["job_id"]
-    assert json.loads(rleaas("train", "status", job_id, "--json").stdout)["progress"] == 100
-    assert job_id in rleaas("train", "list", "--status", "completed").stdout
-    assert rleaas("train", "logs", job_id).stdout.strip()
-    assert json.loads(rleaas("train", "metrics", job_id, "--json").stdout)
-    assert rleaas("train", "wait", job_id).returncode == 0
+    assert json.loads(rleaas("job", "status", job_id, "--json").stdout)["progress"] == 100
+    assert job_id in rleaas("job", "list", "--status", "completed").stdout
+    assert rleaas("job", "logs", job_id).stdout.strip()
+    assert json.loads(rleaas("job", "metrics", job_id, "--json").stdout)
+    assert rleaas("job", "wait", job_id).returncode == 0
 
-    checkpoints = json.loads(rleaas("train", "checkpoints", job_id, "--json").stdout)
+    checkpoints = json.loads(rleaas("job", "checkpoints", job_id, "--json").stdout)
     evaluated = rleaas("eval", "run", checkpoints[-1]["id"], "--seeds", "3,5,8", "--json")
     assert evaluated.returncode == 0, evaluated.stderr
     report = json.loads(evaluated.stdout)
@@ -100,7 +100,7 @@ def test_wrong_usage_exits_with_2(rleaas: Commands) -> None:
     for arguments in (
         ("env", "create"),
         ("nonsense",),
-        ("train", "start", "X", "--config", "gamma"),
+        ("job", "start", "X", "--config", "gamma"),
         ("env", "create", "X", "--source", "gym://CartPole-v1", "--kwargs-json", "[1]"),
         ("eval", "run", "X", "--seeds", "5:5"),
         ("ping", "--base-url", "ftp://nowhere"),

@@ -28,7 +28,7 @@ def test_the_example_runs(path: Path, rleaas_server: Platform) -> None:
         capture_output=True,
         text=True,
         timeout=220,
-        env={**os.environ, **rleaas_server.environ},
+        env={**os.environ, **rleaas_server.environ, "EPISODES": "800"},
         check=False,
     )
     assert run.returncode == 0, run.stderr

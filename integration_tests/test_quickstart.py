@@ -53,6 +53,29 @@ def test_the_main_job_ends_with_a_good_policy_and_agreeing_episodes(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(240)
+def test_in_a_world_a_trained_agent_keeps_the_rule_that_a_random_one_breaks(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--vertical", "finsim", "--episodes", "2000", "--seeds", "2", "--out", str(tmp_path))
+    code = main(["quickstart", *words, "--json"])
+    told = capfd.readouterr()
+    report = json.loads(told.out)
+
+    assert code == (1 if report["shortcomings"] else 0)
+    assert "aml_compliance_rate" in told.err
+    random, trained = (
+        report[who]["verifier_breakdown"]["finsim_aml_check"] for who in ("random", "trained")
+    )
+    assert random["pass_rate"] <= 0.2
+    assert random["pass_interval"][1] < trained["pass_interval"][0]
+    for who in ("random", "trained"):
+        assert report[who]["scored"] == report[who]["asked"] == 38
+        assert report[who]["scenario_suite_id"] == "suite_eval_01"
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_it_can_be_run_again_in_the_same_folder_and_speaks_json(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]

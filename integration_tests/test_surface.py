@@ -24,6 +24,7 @@ OTHER_DEFAULTS = {
     *(("create", name) for name in LISTS),
     ("create", "cluster_name"),
     ("run", "scenario_suite_id"),
+    ("run", "agent_checkpoint_id"),  # an agent may be evaluated instead
     ("compare", "agent_checkpoints"),
     ("compare", "scenario_suite_id"),
     ("configure_training", "algorithm"),  # GRPO is refused until this build trains it
@@ -199,11 +200,22 @@ def test_the_words_that_calls_take_are_types() -> None:
     from rleaas.scenarios import SuitePurpose
     from rleaas.verifiers import VerifierType
 
-    assert set(get_args(ReportFormat)) == {"pdf", "json", "csv"}
-    assert set(get_args(ExportFormat)) == {"huggingface", "pytorch", "onnx", "openai_compatible"}
+    assert set(get_args(ReportFormat)) == {"pdf", "json", "csv", "html"}
+    assert set(get_args(ExportFormat)) == {
+        "huggingface",
+        "pytorch",
+        "onnx",
+        "openai_compatible",
+        "safetensors",  # ours
+    }
     assert set(get_args(AgentFramework)) == {"openai_compatible", "anthropic", "custom"}
     assert set(get_args(SuitePurpose)) == {"training", "evaluation"}
-    assert len(get_args(VerifierType)) == 4
+    assert set(get_args(VerifierType)) - {"human_evaluation", "python"} == {  # those are ours
+        "rule_based",
+        "trajectory_based",
+        "llm_judge",
+        "composite",
+    }
 
 
 def test_errors_are_made_as_they_were() -> None:
