@@ -3,21 +3,25 @@ UV := scripts/uv
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test postgresql check install protos build
+.PHONY: help quickstart test postgresql ray check install protos build bench-train
 
 help: ## Say what there is
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
 quickstart: ## Register, serve, train, evaluate and run an environment, end to end
 	$(UV) run rleaas quickstart $(ARGS)
 
 test: ## Run all tests (ARGS="-m 'not slow'" for the quick ones)
 	scripts/browser
-	$(UV) run pytest -n auto --dist loadfile $(ARGS)
-	$(if $(ARGS),,$(MAKE) postgresql)
+	$(UV) run pytest -n auto --dist loadfile --ignore packages/rleaas/tests/ray $(ARGS)
+	$(if $(ARGS),,$(MAKE) postgresql ray)
 
 postgresql: ## Run the tests of the server again with its records in PostgreSQL
 	RLEAAS_TEST_ENGINE=postgresql $(UV) run pytest -n auto --dist loadfile -m "not slow" packages/rleaas/tests/server packages/rleaas/tests/client $(ARGS)
+
+# Ray gives a node 30 seconds to come up, which a machine that is busy with other tests may miss.
+ray: ## Run the tests in a real Ray cluster of two nodes, by themselves
+	$(UV) run pytest packages/rleaas/tests/ray $(ARGS)
 
 check: ## All that CI checks: format, lint, types, import contracts, generated code, tests
 	$(UV) sync --locked
@@ -39,3 +43,6 @@ protos: ## Generate the protobuf modules from the protos
 
 build: ## Build the wheels and source archives into dist/
 	$(UV) build --package rlcore --package rlmesh --package rleaas --out-dir dist
+
+bench-train: ## Train with every algorithm, as a job and by its library alone (ARGS="--only PPO,DQN")
+	$(UV) run python packages/rleaas/benchmarks/train.py $(ARGS)

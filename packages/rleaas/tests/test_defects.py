@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -88,8 +87,6 @@ DEFECTS = {
     "L-8": "limits of logs are hints",
     "L-9": "how to choose an entry of the file is not said",
 }
-# The file of training entries is read by `rleaas.training_cli`, which this build does not have.
-NOT_OFFERED = frozenset({"L-5", "L-6", "L-9"})
 
 
 def marks(text: str) -> Iterator[tuple[str, str | None]]:
@@ -133,17 +130,12 @@ def test_every_comment_names_a_defect_and_belongs_to_a_test(
     assert [one for one in comments if one[0] not in DEFECTS or one[2] is None] == []
 
 
-@pytest.mark.parametrize("number", [one for one in DEFECTS if one not in NOT_OFFERED])
+@pytest.mark.parametrize("number", DEFECTS)
 def test_a_defect_is_shown_to_be_gone(
     number: str, comments: list[tuple[str, str, str | None]]
 ) -> None:
     shown_by = [f"{path}::{test}" for one, path, test in comments if one == number]
     assert shown_by, f"no test has `# defect: {number}`: {DEFECTS[number]}"
-
-
-def test_what_is_not_offered_has_no_defect() -> None:
-    """It fails when there is one: its defects then need tests like the others."""
-    assert find_spec("rleaas.training_cli") is None
 
 
 def test_all_of_them_are_in_the_table() -> None:

@@ -13,7 +13,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-def figures(script: str, *options: str) -> dict[str, Any]:
+def figures(script: str, *options: str, good: int = 0) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, str(BENCHMARKS / script), "--json", *options],
         capture_output=True,
@@ -21,7 +21,7 @@ def figures(script: str, *options: str) -> dict[str, Any]:
         timeout=110,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == good, done.stdout + done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -71,3 +71,37 @@ def test_two_servers_of_one_database_share_the_work_and_do_none_of_it_twice() ->
 
     assert found["jobs"] == {"completed": 6}
     assert found["events_delivered"] > 6
+
+
+@pytest.mark.slow
+def test_verdicts_are_counted_by_kind() -> None:
+    found = figures("verify.py", "--seconds", "0.05")
+
+    assert found["worst_expression_seconds"] > 0
+    assert found["rule_verdicts_per_second"] > found["whole_verdicts_per_second"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_job_learns_the_very_same_as_its_library_alone_with_the_same_settings() -> None:
+    # Twelve episodes are not enough for the target, which it says by its exit code.
+    found = figures("train.py", "--only", "DQN", "--episodes", "12", "--seeds", "3", good=1)
+
+    (row,) = found["rows"]
+    assert row["episodes"] == 12
+    assert row["same_curve"] is True
+    assert row["mean_return"] == row["direct_return"]
+    assert row["interval"][0] <= row["mean_return"] <= row["interval"][1]
+    assert row["start_seconds"] > 0
+    assert row["ratio"] == pytest.approx(row["seconds"] / row["direct_seconds"])
+    assert row["met"] is False
+
+
+def test_an_algorithm_without_a_reference_is_refused_by_name() -> None:
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARKS / "train.py"), "--only", "PPO,DQNN"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "no reference of DQNN" in done.stderr) == (2, True)
