@@ -16,16 +16,16 @@ SERVE = """
 import sys
 from pathlib import Path
 from rleaas.server.run import serve
-sys.exit(serve(port=0, data_dir=Path(sys.argv[1])))
+sys.exit(serve(port=0, data_dir=Path(sys.argv[1]), worker_patience=float(sys.argv[2])))
 """
 
 
 class Process:
     """A server in a process of its own."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, worker_patience: float = 3600.0) -> None:
         self.popen = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(data)],
+            [sys.executable, "-c", SERVE, str(data), str(worker_patience)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -97,11 +97,14 @@ def test_a_signal_ends_the_server_with_every_process_it_started(
         os.close(descriptor)
 
 
-def test_a_server_that_is_killed_takes_its_processes_with_it(process: Process) -> None:
+def test_a_server_that_is_killed_takes_the_processes_with_it_that_do_not_wait_for_another(
+    tmp_path: Path,
+) -> None:
+    process = Process(tmp_path / "data", worker_patience=0)
     children = process.busy()
     descriptors = [os.pidfd_open(pid) for pid in children]
 
-    process.popen.kill()
+    process.end()
 
     assert all_ended(descriptors, 30.0)
     for descriptor in descriptors:

@@ -82,7 +82,9 @@ class Way:
         self.server = server
         self.silent = False
         self.pumping = 2
-        for source, target in ((client, server), (server, client)):
+
+    def start(self) -> None:
+        for source, target in ((self.client, self.server), (self.server, self.client)):
             threading.Thread(target=self.pump, args=(source, target), daemon=True).start()
 
     def pump(self, source: socket.socket, target: socket.socket) -> None:
@@ -194,7 +196,10 @@ class Proxy:
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 end.settimeout(None)
             self.connections += 1
-            self.ways.append(Way(self, client, server))
+            way = Way(self, client, server)
+            # Before anything goes through: a cut may come as soon as the first answer has.
+            self.ways.append(way)
+            way.start()
 
     def fall_silent(self) -> None:
         """Keep every connection open, and let nothing through any more."""

@@ -96,16 +96,16 @@ def attempt(work: Work, reporter: Reporter, switch: StopSwitch) -> int:
     switch.disarm()
     if reporter.refused is not None and report != "cancelled":
         report, data = "failed", describe(reporter.refused)
+    if report == "failed":
+        # Before the report: whoever hears of the end finds its reason in the log.
+        sys.stderr.write(f"error: {data['error']}\n")
     try:
         reporter.report(report, data)
         reporter.close()
     except Error as error:
         sys.stderr.write(f"error: the end of the job ({report}) was not reported: {error}\n")
         return 1
-    if report == "failed":
-        sys.stderr.write(f"error: {data['error']}\n")
-        return 1
-    return 0
+    return 1 if report == "failed" else 0
 
 
 def describe(error: Exception) -> dict[str, object]:

@@ -26,7 +26,7 @@ PATIENCE_SECONDS: Final = 10.0
 """Who takes longer to say what it wants, or to take an answer, is hung up on."""
 
 _GRACE_SECONDS: Final = 1.0
-_HANG_UP_SECONDS: Final = 0.5
+_HANG_UP_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.1
 _FRAME_WAIT_SECONDS: Final = 1.0
 _STATE_SECONDS: Final = 0.2
@@ -216,8 +216,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = urlsplit(self.path)
-        if not self._welcome(asked.path) or not self._body_read():
+        if not self._permitted(asked.path) or not self._body_read():
             return
+        self.server.answering(self.connection)
         self._act(asked.path, asked.query)
 
     def log_message(self, format: str, *args: object) -> None:
@@ -225,6 +226,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _welcome(self, path: str) -> bool:
         self.server.answering(self.connection)
+        return self._permitted(path)
+
+    def _permitted(self, path: str) -> bool:
         why = refusal(path, self.headers.get)
         if why is not None:
             self._refuse(403, why)
@@ -238,9 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         if len(length) > 4 or int(length) > _MOST_BODY:
             self._refuse(413, "a request has no body")
             return False
-        self.server.reading(self.connection)
         self.rfile.read(int(length))
-        self.server.answering(self.connection)
         return True
 
     def _act(self, path: str, query: str) -> None:
