@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from rlcore import EvaluationFailed, IdentityError
-from rleaas.evaluation import worker
+from rlcore import ConfigurationError, Error, EvaluationFailed, IdentityError, ModelFailed
+from rleaas.evaluation import remote_chat, worker
 from rleaas.evaluation.rollouts import RolloutReader
 from rleaas.models import EvaluationReport
+from rleaas.server.agent_models import AgentModels
+from rleaas.server.outbound import Outbound
 from rleaas.server.rules import library
 from rleaas.sims import make
 from rleaas.training.remote_sessions import RemoteSessions
@@ -20,6 +23,13 @@ from rleaas.training.reporter import Reporter
 from rleaas.training.stop_switch import StopSwitch
 from rleaas.training.worker_process import Ending
 from rlmesh.specs import contract_of
+
+from ..llm.model_server import (  # noqa: TID252 - plays the model
+    ModelServer,
+    Request,
+    Said,
+    model_server,
+)
 
 SUITE = library.suite("suite_eval_01")
 assert SUITE is not None
@@ -243,3 +253,165 @@ def test_without_any_score_the_evaluation_failed(
         evaluated(line)
     assert [one["outcome"] for one in line.episodes()] == ["env_error"]
     assert line.episodes()[0]["score"] is None
+
+
+def world_of(**config: object) -> dict[str, object]:
+    return {"world": {"vertical": "FinSim", "config": config}}
+
+
+def test_the_expert_plays_each_plans_own_scenario(sessions: Sessions, tmp_path: Path) -> None:
+    line = Line(tmp_path, agent="expert", repetitions=2, **world_of())
+    report = results(evaluated(line))
+
+    assert (report.asked, report.scored, report.overall_score) == (16, 16, 1.0)
+    assert report.provenance["agent"] == "expert"
+    assert {one["seed"] for one in line.episodes()} == {0, 1}
+
+
+def test_the_expert_goes_on_where_another_attempt_ended(sessions: Sessions, tmp_path: Path) -> None:
+    first, switch = Line(tmp_path, agent="expert", **world_of()), StopSwitch()
+    plain = first.report
+
+    def until_three(kind: str, data: Mapping[str, object]) -> None:
+        plain(kind, data)
+        if len(first.episodes()) == 3:
+            switch.request("a kill")
+
+    cast("Any", first).report = until_three
+    assert evaluated(first, switch).stopped
+    report = results(evaluated(Line(tmp_path, attempt=2, agent="expert", **world_of())))
+
+    assert (report.scored, report.overall_score) == (8, 1.0)
+
+
+def test_there_is_no_expert_where_there_is_no_world(sessions: Sessions, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        evaluated(Line(tmp_path, agent="expert"))
+    assert caught.value.code == "agent_needs_world"
+
+
+class Desks(Sessions):
+    """Opens the text face."""
+
+    def open(self, _session: int) -> object:
+        return make("FinSim", "text")
+
+
+@pytest.fixture
+def desks(monkeypatch: pytest.MonkeyPatch) -> Desks:
+    found = Desks()
+    monkeypatch.setattr(RemoteSessions, "__call__", found.open)
+    return found
+
+
+@contextmanager
+def asked_through_the_server(
+    monkeypatch: pytest.MonkeyPatch, answer: Callable[[Request], Said] | Said
+) -> Generator[tuple[dict[str, object], ModelServer]]:
+    """What an evaluation's assignment says of a model that answers so, over real HTTP."""
+    with model_server(answer) as server:
+        models = AgentModels(None, Outbound({"127.0.0.1"}))
+        agent = models.settled(
+            {"kind": "llm", "base_url": server.openai, "model": "tiny", "timeout_seconds": 0.5}
+        )
+
+        def ask(path: str, body: dict[str, Any], *, seconds: float) -> dict[str, Any]:
+            try:
+                said = models.complete(agent, body["messages"], body["tools"])
+            except ModelFailed as error:
+                return {"error": {"reason": error.reason, "detail": error.detail}}
+            calls = [
+                {"id": one.id, "name": one.name, "arguments": one.arguments}
+                for one in said.tool_calls
+            ]
+            tokens = {"input_tokens": said.input_tokens, "output_tokens": said.output_tokens}
+            return {"text": said.text, "tool_calls": calls, **tokens}
+
+        monkeypatch.setattr(remote_chat, "ask_server", ask)
+        contract = contract_of(make("FinSim", "text")).to_dict()
+        yield (
+            {
+                "agent": agent,
+                "contract": contract,
+                "complete_at": "/api/worker/evaluation/eval_1/complete",
+                "seeds": [0],
+            },
+            server,
+        )
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Said("I would rather talk about it."),
+        Said("é" * 50_000),
+        Said(calls=(("no_such_tool", {}),)),
+        Said(calls=(("get_transfer", {"transfer_id": "x" * 50_000}),)),
+    ],
+)
+def test_a_language_model_that_does_not_act_fails_its_episodes_and_is_charged(
+    desks: Desks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said
+) -> None:
+    with asked_through_the_server(monkeypatch, said) as (told, server):
+        report = results(evaluated(Line(tmp_path, **told)))
+
+    assert [one["pass_rate"] for one in report.scenario_results] == [0.0] * 4
+    assert (report.scored, report.overall_score) == (4, 0.0)
+    asked = len(server.requests)
+    assert cast("dict[str, Any]", report.costs)["agent"] == {
+        "model": cast("dict[str, Any]", told["agent"])["identity"],
+        "calls": asked,
+        "input_tokens": 11 * asked,
+        "output_tokens": 3 * asked,
+    }
+    assert cast("dict[str, Any]", report.provenance["agent"])["model"] == "tiny"
+
+
+def test_an_answer_that_is_late_is_an_episode_without_a_score(
+    desks: Desks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late: list[Request] = []
+
+    def second_is_late(request: Request) -> Said:
+        late.append(request)
+        return Said("Well.", drips=len(late) == 1)
+
+    with asked_through_the_server(monkeypatch, second_is_late) as (told, _):
+        line = Line(tmp_path, **told)
+        report = results(evaluated(line))
+
+    assert [one["outcome"] for one in line.episodes()] == ["timeout", *["failure"] * 3]
+    assert line.episodes()[0]["score"] is None
+    assert (report.asked, report.scored, report.failed) == (4, 3, 1)
+
+
+def test_an_endpoint_that_is_away_ends_the_evaluation_without_a_number(
+    desks: Desks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with asked_through_the_server(monkeypatch, Said("no key", status=401)) as (told, _):
+        line = Line(tmp_path, **told)
+        with pytest.raises(Error, match="no key"):
+            evaluated(line)
+
+    assert {one["outcome"] for one in line.episodes()} == {"infra_error"}
+    assert {one["score"] for one in line.episodes()} == {None}
+
+
+def test_what_a_language_model_cost_before_a_kill_counts(
+    desks: Desks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with asked_through_the_server(monkeypatch, Said("Well.")) as (told, server):
+        first, switch = Line(tmp_path, **told), StopSwitch()
+        plain = first.report
+
+        def until_two(kind: str, data: Mapping[str, object]) -> None:
+            plain(kind, data)
+            if len(first.episodes()) == 2:
+                switch.request("a kill")
+
+        cast("Any", first).report = until_two
+        assert evaluated(first, switch).stopped
+        report = results(evaluated(Line(tmp_path, attempt=2, **told)))
+
+    costs = cast("dict[str, Any]", report.costs)["agent"]
+    assert costs["calls"] == len(server.requests)

@@ -26,8 +26,12 @@ RECORD = "RLEAAS_RECORD_EXAMPLES"
 # Whoever watches a server has no key, and nothing can go wrong with the answer.
 WITHOUT_PROBLEMS = {"GET /healthz", "GET /api/health", "GET /api/report-key"}
 # Its batches are numbered: one that comes twice counts once.
-# Judging again says the same, and keeps nothing but the answer.
-NUMBERED = {"POST /api/worker/{kind}/{id}/reports", "POST /api/worker/{kind}/{id}/judge"}
+# Judging again says the same, and keeps nothing but the answer; so does asking a model again.
+NUMBERED = {
+    "POST /api/worker/{kind}/{id}/reports",
+    "POST /api/worker/{kind}/{id}/judge",
+    "POST /api/worker/{kind}/{id}/complete",
+}
 # What is always refused here: the library is empty, no cloud is connected, and nothing judges.
 NOTHING_TO_SHOW = {
     "GET /api/scenario-library/{library_id}",

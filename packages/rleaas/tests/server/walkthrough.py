@@ -105,7 +105,7 @@ def walk(platform: Running, site: str, slowly: threading.Event) -> Walk:
     _people(one)
     _environments(one)
     _catalogue(one)
-    job = _work(one)
+    job = _work(one, site)
     _records(one, job, site)
     _deployments(one, site)
     _goodbye(one)
@@ -247,7 +247,7 @@ def _catalogue(one: Walk) -> None:
     one.ask("GET /api/scenario-library/{library_id}", library_id="finsim_wire_001")
 
 
-def _work(one: Walk) -> str:
+def _work(one: Walk, site: str) -> str:
     env, platform = "CartPole-Prod", one.platform
     asked = {"algorithm": "PPO", "num_episodes": 100, "seed": 7, "run_name": "first try"}
     one.ask("POST /train/{env}/check", asked, env=env)
@@ -318,6 +318,7 @@ def _work(one: Walk) -> str:
     one.ask("GET /api/rollouts/{env}", query={"limit": 2}, env=env)
     one.ask("GET /api/rollouts/{env}/{rollout_id}", env=env, rollout_id="roll_1")
     _worker(one, env)
+    _language_model(one, env, site)
     one.ask("DELETE /api/agents/{agent_id}", agent_id="agent_1")
     return job
 
@@ -375,6 +376,32 @@ def _worker(one: Walk, env: str) -> None:
     )
     one.ask("GET /api/rollout-files/{sha256}", sha256=digest)
     one.ask("POST /api/training/jobs/{job_id}/cancel", job_id=job)
+    one.slowly.clear()
+
+
+def _language_model(one: Walk, env: str, site: str) -> None:
+    platform = one.platform
+    one.slowly.set()
+    agent = {"kind": "llm", "base_url": f"{site}/v1", "model": "small"}
+    body = {"agent": agent, "environment_name": env, "seeds": [1]}
+    found = platform.ok(platform.http.post("/api/evaluations", json=body))
+    evaluation = str(found["id"])
+    place = f"/api/evaluations/{evaluation}"
+    while platform.ok(platform.http.get(place))["status"] != "running":
+        time.sleep(0.01)
+    token = mint_token(
+        platform.server.state.keys.workers,
+        subject=worker_subject("evaluation", evaluation),
+        expires_at=time.time() + 60,
+    )
+    one.ask(
+        "POST /api/worker/{kind}/{id}/complete",
+        {"messages": [{"role": "user", "content": "Settle transfer tr_0001."}], "tools": []},
+        headers={"authorization": f"Bearer {token}"},
+        kind="evaluation",
+        id=evaluation,
+    )
+    platform.ok(platform.http.post(f"{place}/cancel"))
     one.slowly.clear()
 
 

@@ -42,6 +42,7 @@ def evaluate(
     target: object,
     plans: Sequence[EpisodePlan],
     *,
+    policy_seeds: Sequence[int] | None = None,
     num_workers: int = 1,
     max_episode_steps: int | None = None,
     success_threshold: float | None = None,
@@ -58,6 +59,7 @@ def evaluate(
         target: what opens the environment, once for each worker, and again where one was lost; or
             anything else that `rlmesh.run` plays on, which then is told no scenarios.
         plans: the episodes.
+        policy_seeds: what the policy's context has for each; by default their own `run_seed`.
         num_workers: how many environments are played on at once.
         max_episode_steps: where an episode is cut off.
         success_threshold: the return from which an episode is a success, whatever else is said.
@@ -76,7 +78,7 @@ def evaluate(
         result = rlmesh.run(
             model,
             env,
-            seeds=[plan.run_seed for plan in plans],
+            seeds=[plan.run_seed for plan in plans] if policy_seeds is None else policy_seeds,
             max_episode_steps=max_episode_steps,
             success_threshold=success_threshold,
             on_episode=on_episode,

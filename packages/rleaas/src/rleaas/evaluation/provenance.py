@@ -33,7 +33,7 @@ def provenance_of(assignment: EvaluationAssignment, work: Work) -> dict[str, obj
         "environment": assignment.environment.identity.to_dict(),
         "checkpoint_id": None if checkpoint is None else checkpoint.id,
         "checkpoint_sha256": None if checkpoint is None else checkpoint.sha256,
-        "agent": assignment.agent,
+        "agent": _agent(assignment.agent),
         "source_evaluation_id": assignment.source_evaluation_id,
         "suite": None
         if given.get("suite_id") is None
@@ -50,6 +50,13 @@ def provenance_of(assignment: EvaluationAssignment, work: Work) -> dict[str, obj
         "package_versions": dict(package_versions()),
         "machine": dict(machine()),
     }
+
+
+def _agent(agent: str | Mapping[str, object] | None) -> object:
+    """Who played: a word, or what a language model was asked where and how."""
+    if not isinstance(agent, Mapping):
+        return agent
+    return {key: value for key, value in agent.items() if key != "endpoint"}
 
 
 def changes(before: Mapping[str, object], after: Mapping[str, object]) -> list[dict[str, object]]:

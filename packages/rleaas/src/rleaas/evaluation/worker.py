@@ -20,7 +20,7 @@ from rleaas.evaluation.assigned import Work, require_contract, work_of
 from rleaas.evaluation.engine import evaluate
 from rleaas.evaluation.journal import EpisodeJournal
 from rleaas.evaluation.plans import EpisodePlan
-from rleaas.evaluation.players import agent_named
+from rleaas.evaluation.players import AgentCosts, Player, agent_of
 from rleaas.evaluation.provenance import provenance_of
 from rleaas.evaluation.report import breakdown_of, costs_of, results_of
 from rleaas.evaluation.rollouts import (
@@ -84,19 +84,22 @@ class _Evaluation:
         self._directory = directory
         self._records: dict[int, EpisodeRecord] = {}
         self._told: dict[str, int] = {}
+        self._agent_costs: AgentCosts | None = None
         self._began = time.monotonic()
 
     def play(self) -> Ending:
         assignment, work = self._assignment, self._work
         require_contract(assignment)
-        model = self._player()
-        with self._journal() as journal:
+        checkpoint = self._checkpoint()
+        with self._journal() as (journal, place):
             for record in journal:
                 if record.index in journal:
                     self._take(work.scoring.of(record), again=True)
             if self._records:
                 self._log(f"{len(self._records)} episodes were played by an earlier attempt")
             left = [plan for plan in work.plans if plan.index not in journal]
+            player = checkpoint or agent_of(assignment, left, place / "agent.json")
+            self._agent_costs = player.costs
 
             def ended(rollout: RolloutRecord, _: EpisodeResult) -> None:
                 scored = work.scoring.of(self._named(rollout, left[rollout.index]))
@@ -109,9 +112,10 @@ class _Evaluation:
             stopped = False
             if left:
                 _, stopped = evaluate(
-                    model,
+                    player.model,
                     self._target(),
                     left,
+                    policy_seeds=range(len(left)) if player.by_place else None,
                     num_workers=assignment.num_workers,
                     max_episode_steps=assignment.max_episode_steps,
                     success_threshold=assignment.success_threshold,
@@ -158,7 +162,7 @@ class _Evaluation:
             "package_versions": provenance["package_versions"],
             "checkpoint_sha256": provenance["checkpoint_sha256"],
             "warnings": self._warnings(records),
-            "costs": {**costs_of(records), "wall_seconds": time.monotonic() - self._began},
+            "costs": self._costs(records),
         }
         return Ending({"results": results}, stopped=stopped)
 
@@ -183,16 +187,23 @@ class _Evaluation:
     def _log(self, line: str) -> None:
         self._reporter.report("log", {"line": line})
 
-    def _player(self) -> object:
-        assignment = self._assignment
-        checkpoint = assignment.checkpoint
+    def _costs(self, records: Sequence[EpisodeRecord]) -> dict[str, object]:
+        agent = self._agent_costs
+        return {
+            **costs_of(records),
+            **({} if agent is None else {"agent": agent.to_dict()}),
+            "wall_seconds": time.monotonic() - self._began,
+        }
+
+    def _checkpoint(self) -> Player | None:
+        checkpoint = self._assignment.checkpoint
         if checkpoint is None:
-            return agent_named(assignment.agent, assignment.contract or {})
+            return None
         from rleaas.training.policy import load_policy
 
         path = self._directory / "checkpoint.zip"
         self._reporter.download(checkpoint.id, checkpoint.sha256, path)
-        return load_policy(path, checkpoint.algorithm)
+        return Player(load_policy(path, checkpoint.algorithm))
 
     def _target(self) -> object:
         assignment = self._assignment
@@ -220,7 +231,7 @@ class _Evaluation:
         return replace(rollout, index=plan.index, seed=plan.seed)
 
     @contextmanager
-    def _journal(self) -> Generator[EpisodeJournal]:
+    def _journal(self) -> Generator[tuple[EpisodeJournal, Path]]:
         place = Path(self._assignment.journal_directory or self._directory) / self._assignment.id
         try:
             place.mkdir(parents=True, exist_ok=True)
@@ -229,7 +240,7 @@ class _Evaluation:
             place = self._directory
         try:
             with EpisodeJournal(place / "episodes.jsonl") as journal:
-                yield journal
+                yield journal, place
         except Exception:
             shutil.rmtree(place, ignore_errors=True)
             raise

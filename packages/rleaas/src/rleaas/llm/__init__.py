@@ -5,6 +5,7 @@ from rleaas.llm.chat import Chat, Reply, ToolRequest
 from rleaas.llm.directory_cache import DirectoryCache
 from rleaas.llm.endpoint import ModelEndpoint, chat_of
 from rleaas.llm.openai_chat import OpenAIChat
+from rleaas.llm.pinned import Pinned
 
 __all__ = [
     "AnthropicChat",
@@ -12,6 +13,7 @@ __all__ = [
     "DirectoryCache",
     "ModelEndpoint",
     "OpenAIChat",
+    "Pinned",
     "Reply",
     "ToolRequest",
     "chat_of",

@@ -13,6 +13,7 @@ from rleaas.llm.chat import MAX_TOKENS, RETRIES, SECONDS, Message, Reply, ToolRe
 from rleaas.llm.failures import failed
 from rleaas.llm.openai_chat import bare
 from rleaas.llm.patience import patiently
+from rleaas.llm.pinned import Pinned
 
 if TYPE_CHECKING:
     import anthropic
@@ -33,6 +34,7 @@ class AnthropicChat:
         api_key: the key that it asks for; None: it asks for none.
         retries: how often a call that may pass is made again.
         max_tokens: the longest answer.
+        pinned: where it may be reached; None: wherever its name leads.
     """
 
     def __init__(
@@ -43,12 +45,14 @@ class AnthropicChat:
         api_key: Secret | None = None,
         retries: int = RETRIES,
         max_tokens: int = MAX_TOKENS,
+        pinned: Pinned | None = None,
     ) -> None:
         self.model = model
         self._base_url = base_url
         self._api_key = api_key
         self._retries = retries
         self._max_tokens = max_tokens
+        self._pinned = pinned
         self._takes_schemas = True
 
     def __repr__(self) -> str:
@@ -131,7 +135,11 @@ class AnthropicChat:
             ) from error
         # A key of the environment is somebody else's, unless it was given.
         key = _NO_KEY if self._api_key is None else self._api_key.reveal()
-        return anthropic.Anthropic(base_url=self._base_url, api_key=key, max_retries=0)
+        options = None if self._pinned is None else self._pinned.client_options()
+        http = None if options is None else anthropic.DefaultHttpxClient(**options)
+        return anthropic.Anthropic(
+            base_url=self._base_url, api_key=key, max_retries=0, http_client=http
+        )
 
 
 def turns(messages: Sequence[Message]) -> list[dict[str, Value]]:

@@ -11,6 +11,7 @@ from rlcore import ConfigurationError, Secret
 from rleaas.llm.anthropic_chat import ANTHROPIC_URL, AnthropicChat
 from rleaas.llm.chat import Chat
 from rleaas.llm.openai_chat import OpenAIChat
+from rleaas.llm.pinned import Pinned
 
 Protocol = Literal["openai", "anthropic"]
 
@@ -53,11 +54,15 @@ class ModelEndpoint:
         return url
 
 
-def chat_of(endpoint: ModelEndpoint, model: str | None = None) -> Chat:
-    """A chat with the endpoint's model, or with another one of it.
+def chat_of(
+    endpoint: ModelEndpoint, model: str | None = None, *, pinned: Pinned | None = None
+) -> Chat:
+    """A chat with the endpoint's model, or with another one of it; reached where it is pinned to.
 
     Raises:
         ConfigurationError: the endpoint's URL is none.
     """
     make = AnthropicChat if endpoint.protocol == "anthropic" else OpenAIChat
-    return make(model or endpoint.model, base_url=endpoint.base_url, api_key=endpoint.key)
+    return make(
+        model or endpoint.model, base_url=endpoint.base_url, api_key=endpoint.key, pinned=pinned
+    )

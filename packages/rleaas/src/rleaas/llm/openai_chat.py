@@ -12,6 +12,7 @@ from rlcore import MissingDependencyError, ModelFailed, Secret
 from rleaas.llm.chat import MAX_TOKENS, RETRIES, SECONDS, Message, Reply, ToolRequest, ToolSchema
 from rleaas.llm.failures import failed
 from rleaas.llm.patience import patiently
+from rleaas.llm.pinned import Pinned
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -32,6 +33,7 @@ class OpenAIChat:
         api_key: the key that it asks for; None: it asks for none.
         retries: how often a call that may pass is made again.
         max_tokens: the longest answer.
+        pinned: where it may be reached; None: wherever its name leads.
     """
 
     def __init__(
@@ -42,12 +44,14 @@ class OpenAIChat:
         api_key: Secret | None = None,
         retries: int = RETRIES,
         max_tokens: int = MAX_TOKENS,
+        pinned: Pinned | None = None,
     ) -> None:
         self.model = model
         self._base_url = base_url
         self._api_key = api_key
         self._retries = retries
         self._max_tokens = max_tokens
+        self._pinned = pinned
         # Not every server can see to a schema; one that refuses it is asked without.
         self._takes_schemas = True
 
@@ -130,7 +134,9 @@ class OpenAIChat:
             ) from error
         # A key of the environment is somebody else's, unless it was given.
         key = _NO_KEY if self._api_key is None else self._api_key.reveal()
-        return openai.OpenAI(base_url=self._base_url, api_key=key, max_retries=0)
+        options = None if self._pinned is None else self._pinned.client_options()
+        http = None if options is None else openai.DefaultHttpxClient(**options)
+        return openai.OpenAI(base_url=self._base_url, api_key=key, max_retries=0, http_client=http)
 
 
 def bare(url: str) -> str:

@@ -46,9 +46,10 @@ class EpisodeRecord(Shape):
 class Evaluation(Shape):
     """An evaluation of a checkpoint or an agent: scenarios x seeds x repetitions.
 
-    Without scenarios it is one episode for each seed and repetition. A worker that died was started
-    again: `attempt` counts its starts, `restarts` those after a death, and `attempts` says of each
-    how it ended.
+    `agent` is a word (`random`, `expert`, `llm`); which language model it is, where and how it is
+    asked, is in `agent_settings`. Without scenarios it is one episode for each seed and repetition.
+    A worker that died was started again: `attempt` counts its starts, `restarts` those after a
+    death, and `attempts` says of each how it ended.
     """
 
     other_names: ClassVar = {
@@ -68,6 +69,7 @@ class Evaluation(Shape):
     agent_checkpoint_id: str | None = None
     checkpoint_sha256: str | None = None
     agent: str | None = None
+    agent_settings: JsonObject | None = None
     source_evaluation_id: str | None = None
     scenario_suite_id: str | None = None
     scenario_suite_version: int | None = None

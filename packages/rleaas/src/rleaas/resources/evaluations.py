@@ -62,7 +62,7 @@ class EvaluationClient(Resource[D]):
         environment_name: EnvironmentRef | EnvironmentVersion = "",
         config: Mapping[str, object] | None = None,
         *,
-        agent: IdRef = "",
+        agent: IdRef | Mapping[str, object] = "",
         scenario_ids: Sequence[IdRef] | None = None,
         repetitions: int | None = None,
         num_workers: int | None = None,
@@ -90,7 +90,12 @@ class EvaluationClient(Resource[D]):
             environment_name: another environment than the one the checkpoint was trained on, or
                 one of its versions.
             config: the same settings as the keyword arguments, as published.
-            agent: in place of a checkpoint: `random`, which picks any action.
+            agent: in place of a checkpoint: `random`, which picks any action; `expert`, which plays
+                the reference solutions of a built-in world; `llm`, the server's own language model,
+                on the text face of a world; or an object that names another one, `{"kind": "llm",
+                "base_url": ..., "model": ...}`, with `protocol` (`openai` or `anthropic`),
+                `instructions` and `timeout_seconds` where they are not the defaults. It is asked
+                without a key: only the server's own has one.
             scenario_ids: single scenarios instead of a suite.
             repetitions: how often each scenario and seed is played; 1 when nobody says.
             num_workers: on how many environments at once.
@@ -107,7 +112,8 @@ class EvaluationClient(Resource[D]):
                 one; by default every call has its own.
 
         Raises:
-            ConfigurationError: a config key is unknown or said twice, or a seed is no whole number.
+            ConfigurationError: the agent cannot play there, or there is no language model; a config
+                key is unknown or said twice, or a seed is no whole number.
             CheckpointNotFound: there is no such checkpoint.
             SuiteNotFound, ScenarioNotFound, VerifierNotFound: there is none.
             InvalidRequestError: the platform refuses a value; it names it.
@@ -137,7 +143,7 @@ class EvaluationClient(Resource[D]):
         }
         body: dict[str, object] = {
             **({} if agent_checkpoint_id == "" else {"agent_checkpoint_id": checkpoint}),
-            **({} if agent == "" else {"agent": id_of(agent, "agent")}),
+            **({} if agent == "" else {"agent": _agent(agent)}),
             "purpose": "evaluation",
             **{key: value for key, value in optional.items() if value is not None},
         }
@@ -493,6 +499,12 @@ class EvaluationClient(Resource[D]):
 
     def _handle(self, record: Evaluation) -> EvaluationJobResource[D]:
         return EvaluationJobResource(self._driver, record)
+
+
+def _agent(agent: IdRef | Mapping[str, object]) -> str | dict[str, object]:
+    if isinstance(agent, Mapping) and "kind" in agent:
+        return dict(agent)
+    return id_of(cast("IdRef", agent), "agent")
 
 
 def _suite(suite: IdRef) -> str | None:

@@ -6,9 +6,10 @@ from typing import Final, cast
 from rlcore import ConfigurationError, ConflictError
 from sqlalchemy.orm import Session
 
+from rleaas.server.agent_models import AgentModels
 from rleaas.server.routes.bodies import MAX_EPISODES, JsonObject, StartEvaluation
 from rleaas.server.routes.requests import workable_version
-from rleaas.server.rules import library, lifecycle
+from rleaas.server.rules import library, lifecycle, worlds
 from rleaas.server.rules.catalogue import ACTIVE
 from rleaas.server.rules.json_values import items
 from rleaas.server.rules.requests import evaluation_seeds
@@ -26,7 +27,7 @@ from rleaas.server.store.tables import CheckpointRow, JobRow, ScenarioRow, Verif
 from rleaas.verify import Means
 from rleaas.verify.means import NO_MEANS
 
-AGENTS: Final = ("random",)
+AGENTS: Final = ("random", "expert", "llm")
 SEEDS_OF_SCENARIOS: Final = 5
 """With how many seeds each scenario is played where nobody says."""
 SHAPING: Final = (
@@ -44,16 +45,19 @@ SHAPING: Final = (
 
 
 def evaluation_request(
-    session: Session, body: StartEvaluation, means: Means = NO_MEANS
+    session: Session,
+    body: StartEvaluation,
+    means: Means = NO_MEANS,
+    models: AgentModels | None = None,
 ) -> tuple[VersionRow, JsonObject]:
     """The version that is played on, and everything that the evaluation's worker is told.
 
     Without an environment it is the one that the checkpoint was trained on.
 
     Raises:
-        ConfigurationError: nobody is to play, or two are; a verifier is of another environment; the
-            suite is of another vertical, empty or more than a server plays; or the checkpoint has
-            other observations or actions.
+        ConfigurationError: nobody is to play, or two are; the agent cannot play there; a verifier
+            is of another environment; the suite is of another vertical, empty or more than a server
+            plays; or the checkpoint has other observations or actions.
         CheckpointNotFound, EnvironmentNotFound, SuiteNotFound, ScenarioNotFound, VerifierNotFound:
             there is none.
         ConflictError: the environment cannot be served.
@@ -61,6 +65,7 @@ def evaluation_request(
     seeds = _seeds(body)
     checkpoint = _player(session, body)
     version = _version(session, body, checkpoint)
+    agent = _agent(body, version, models)
     scenarios = training_scenarios.evaluated_on(
         session, body.scenario_suite_id, body.scenario_ids or []
     )
@@ -79,7 +84,7 @@ def evaluation_request(
         "checkpoint_id": checkpoint.id if checkpoint else None,
         "checkpoint_sha256": checkpoint.sha256 if checkpoint else None,
         "trained_contract_digest": checkpoint.job.version.contract_digest if checkpoint else None,
-        "agent": body.agent or None,
+        "agent": agent,
         "seeds": seeds,
         "repetitions": body.repetitions,
         "asked": asked,
@@ -141,13 +146,43 @@ def _player(session: Session, body: StartEvaluation) -> CheckpointRow | None:
         )
     if body.agent_checkpoint_id:
         return jobs.find_checkpoint(session, body.agent_checkpoint_id)
-    if body.agent not in AGENTS:
+    if isinstance(body.agent, str) and body.agent not in AGENTS:
         raise ConfigurationError(
             f"there is no agent {body.agent!r} to evaluate",
             code="unknown_agent",
             hint=f"There are {', '.join(AGENTS)}; or give agent_checkpoint_id",
         )
     return None
+
+
+def _agent(
+    body: StartEvaluation, version: VersionRow, models: AgentModels | None
+) -> str | JsonObject | None:
+    """Who plays in place of a checkpoint; refuses who could not play there."""
+    if body.agent in ("", "random"):
+        return "random" if body.agent else None
+    environment = version.environment
+    world = worlds.world_of(version.source)
+    if body.agent == "expert":
+        if world is None:
+            raise ConfigurationError(
+                f"the expert plays built-in worlds only, and {environment.name!r} serves none",
+                code="agent_needs_world",
+                hint="Name an environment of a vertical that has no source of its own",
+            )
+        return "expert"
+    if world is not None and version.config.get(worlds.FACE) != "text":
+        raise ConfigurationError(
+            f"a language model plays the text face of a world, and {environment.name!r} serves "
+            "the discrete one",
+            code="wrong_face",
+            hint="Register an environment with config={'face': 'text'}",
+        )
+    if models is None:
+        raise ConfigurationError("no language model is there to play", code="no_agent_model")
+    return models.settled(
+        {} if isinstance(body.agent, str) else body.agent.model_dump(exclude_none=True)
+    )
 
 
 def _version(
@@ -160,7 +195,7 @@ def _version(
         return version
     if checkpoint is None:
         raise ConfigurationError(
-            f"agent {body.agent!r} has no environment of its own",
+            f"agent {_word(body)!r} has no environment of its own",
             code="invalid_evaluation",
             hint="Give environment_name",
         )
@@ -169,6 +204,10 @@ def _version(
     version = workable_version(session, name, number)
     require_same_spaces(checkpoint, version)
     return version
+
+
+def _word(body: StartEvaluation) -> str:
+    return body.agent if isinstance(body.agent, str) else body.agent.kind
 
 
 def _seeds(body: StartEvaluation) -> list[int]:

@@ -6,6 +6,7 @@ from typing import cast
 
 from rlcore import EnvironmentURI
 
+from rleaas.server.agent_models import LLM
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.cards import card_of, metrics_of
 from rleaas.server.rules.json_values import integer, items
@@ -185,6 +186,7 @@ def metric(row: EventRow) -> JsonObject:
 def evaluation(row: JobRow) -> JsonObject:
     """An evaluation without its episodes."""
     request, results = row.request, sound(row.results)
+    agent = request.get("agent")
     name = row.version.environment.name
     return {
         "id": row.id,
@@ -197,7 +199,8 @@ def evaluation(row: JobRow) -> JsonObject:
         "contract_digest": row.version.contract_digest,
         "agent_checkpoint_id": request.get("checkpoint_id"),
         "checkpoint_sha256": request.get("checkpoint_sha256"),
-        "agent": request.get("agent"),
+        "agent": LLM if isinstance(agent, dict) else agent,
+        "agent_settings": agent if isinstance(agent, dict) else None,
         "source_evaluation_id": request.get("source_evaluation_id"),
         **_scenarios(request),
         "verifier_ids": verifier_ids(request),

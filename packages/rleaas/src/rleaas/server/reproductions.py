@@ -5,6 +5,7 @@ from typing import cast
 from rlcore import ConflictError
 
 from rleaas.evaluation.provenance import changes, differing_episodes
+from rleaas.server.agent_models import as_asked
 from rleaas.server.routes.bodies import JsonObject, StartEvaluation
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.json_values import items
@@ -37,6 +38,8 @@ def asked_again(row: JobRow, name: str | None) -> StartEvaluation:
             hint=f"Reproduce {request['source_evaluation_id']!r}",
         )
     told: JsonObject = {key: request[key] for key in _KEPT if request.get(key) is not None}
+    if "agent" in told:
+        told["agent"] = as_asked(told["agent"])
     scenarios, judges = _object(request.get("scenarios")), _object(request.get("verifiers"))
     if scenarios.get("suite_id"):
         told["scenario_suite_id"] = scenarios["suite_id"]

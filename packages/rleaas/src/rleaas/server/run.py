@@ -17,6 +17,7 @@ from rleaas.server.listening import Listening
 from rleaas.server.logs import log_format, written
 from rleaas.server.settings import (
     ServerSettings,
+    agent_endpoint,
     allows_code,
     artifacts_url,
     database_url,
@@ -49,6 +50,8 @@ def serve(
     allow_code: bool = False,
     judge_url: str | None = None,
     judge_model: str | None = None,
+    agent_url: str | None = None,
+    agent_model: str | None = None,
     reward_files: Path | None = None,
     idle_minutes: float = 60.0,
     drain_seconds: float = 10.0,
@@ -87,6 +90,10 @@ def serve(
             OpenAI's protocol, or in Anthropic's after `anthropic:`; its key is in
             `RLEAAS_JUDGE_KEY`.
         judge_model: the model there, whatever model a verifier names.
+        agent_url: the endpoint of the language model that plays where an evaluation's agent is
+            `llm` and names no other, likewise; its key is in `RLEAAS_AGENT_KEY`, and goes nowhere
+            else.
+        agent_model: the model there, where an evaluation names none.
         reward_files: a directory of reward functions, for clients that send the path of one only.
         allow_code: let every organisation register sources that are code; else
             `RLEAAS_ALLOW_CODE`, else only the operator's own may.
@@ -126,6 +133,7 @@ def serve(
             allowed_hosts=frozenset(allowed_hosts),
             allow_code=allows_code(allow_code, snapshot()),
             judge=judge_endpoint(judge_url, judge_model, snapshot()),
+            agent=agent_endpoint(agent_url, agent_model, snapshot()),
             reward_files=reward_files,
             idle_seconds=idle_minutes * 60 or None,
             drain_seconds=drain_seconds,

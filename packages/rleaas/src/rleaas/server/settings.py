@@ -16,6 +16,7 @@ DATABASE_VARIABLE = "RLEAAS_DATABASE_URL"
 ARTIFACTS_VARIABLE = "RLEAAS_ARTIFACTS_URL"
 ALLOW_CODE_VARIABLE = "RLEAAS_ALLOW_CODE"
 JUDGE_KEY_VARIABLE = "RLEAAS_JUDGE_KEY"
+AGENT_KEY_VARIABLE = "RLEAAS_AGENT_KEY"
 DATABASE_FILE = "rleaas.db"
 
 
@@ -46,6 +47,7 @@ class ServerSettings:
         allow_code: whether every organisation may register sources that are code, and send reward
             functions in Python; else only the operator's own.
         judge: the language model of `llm_judge` verifiers; without one they judge nothing.
+        agent: the language model that plays in evaluations which name none of their own.
         reward_files: a directory of reward functions, for clients that send the path of one only.
         drain_seconds: how long requests that have begun may go on when the server is told to stop.
         ray: the cluster that workers run in; without one they are processes of this machine.
@@ -68,6 +70,7 @@ class ServerSettings:
     allowed_hosts: frozenset[str] = frozenset()
     allow_code: bool = False
     judge: ModelEndpoint | None = None
+    agent: ModelEndpoint | None = None
     reward_files: Path | None = None
     drain_seconds: float = 2.0
     ray: RayCluster | None = None
@@ -121,14 +124,30 @@ def judge_endpoint(
     Raises:
         ConfigurationError: one of URL and model is missing, or the URL is none.
     """
+    return _endpoint("judge", url, model, environ.get(JUDGE_KEY_VARIABLE))
+
+
+def agent_endpoint(
+    url: str | None, model: str | None, environ: Mapping[str, str]
+) -> ModelEndpoint | None:
+    """The language model that plays, with its key out of `RLEAAS_AGENT_KEY`; None: there is none.
+
+    Raises:
+        ConfigurationError: one of URL and model is missing, or the URL is none.
+    """
+    return _endpoint("agent", url, model, environ.get(AGENT_KEY_VARIABLE))
+
+
+def _endpoint(
+    what: str, url: str | None, model: str | None, key: str | None
+) -> ModelEndpoint | None:
     if not url and not model:
         return None
     if not url or not model:
         raise ConfigurationError(
-            "a judge has a URL and a model",
-            hint="Give --judge-url and --judge-model, or neither of them",
+            f"{'an' if what == 'agent' else 'a'} {what} has a URL and a model",
+            hint=f"Give --{what}-url and --{what}-model, or neither of them",
         )
-    key = environ.get(JUDGE_KEY_VARIABLE)
     endpoint = ModelEndpoint(url=url, model=model, key=Secret(key) if key else None)
     chat_of(endpoint)  # refuses a URL that is none
     return endpoint

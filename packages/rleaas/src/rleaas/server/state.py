@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rlcore import MissingDependencyError, contract_digest
 
+from rleaas.server.agent_models import AgentModels
 from rleaas.server.artifacts.collecting import COLLECTING, ArtifactRound
 from rleaas.server.artifacts.store import ArtifactStore
 from rleaas.server.asset_files import AssetFiles
@@ -107,6 +108,7 @@ class ServerState:
         self.artifact_round = ArtifactRound(self.database, self.artifacts, data)
         self.assets = AssetFiles(data / "assets")
         self.outbound = Outbound(settings.allowed_hosts)
+        self.agent_models = AgentModels(settings.agent, self.outbound)
         self.git = Git(self.outbound)
         self.probes = Probes(self.outbound)
         self.envhost = EnvironmentHost(

@@ -72,13 +72,17 @@ class TrainingAssignment(_Part):
 class EvaluationAssignment(_Part):
     """One evaluation: of a checkpoint, of an agent, or of the rollouts of another evaluation.
 
-    `contract` is that of its environment, `trained_contract` that of the checkpoint's.
+    `contract` is that of its environment, `trained_contract` that of the checkpoint's. An agent
+    that is an object is a language model, which the server asks at `complete_at`; `world` is what
+    the environment serves, where that is a built-in world: its `vertical` and `config`.
     """
 
     id: str
     environment: AssignedEnvironment
     checkpoint: AssignedCheckpoint | None = None
-    agent: str | None = None
+    agent: str | dict[str, object] | None = None
+    complete_at: str | None = None
+    world: dict[str, object] | None = None
     attempt: int = 1
     seeds: list[int]
     repetitions: int = 1

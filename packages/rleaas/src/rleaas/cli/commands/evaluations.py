@@ -43,6 +43,7 @@ Timeout = Annotated[float, typer.Option(min=0, help="Seconds to wait at most.")]
     "run ckpt_1 --env MyCartPole@2 --no-wait --json",
     "run ckpt_1 --suite suite_eval_01 --verifier 'AML check' --workers 2",
     "run --agent random --env FinSim-Prod-v1 --suite suite_eval_01",
+    "run --agent-url http://127.0.0.1:11434/v1 --agent-model tiny --env Desk --suite suite_eval_01",
 )
 def run(
     asked: Asked,
@@ -68,7 +69,20 @@ def run(
     verifier: Annotated[
         list[str] | None, typer.Option(metavar="VERIFIER", help="Who judges; repeatable.")
     ] = None,
-    agent: Annotated[str, typer.Option(help="In place of a checkpoint: `random`.")] = "",
+    agent: Annotated[
+        str, typer.Option(help="In place of a checkpoint: `random`, `expert` or `llm`.")
+    ] = "",
+    agent_url: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            help="Another endpoint of the agent llm than the server's own; anthropic:URL speaks "
+            "Anthropic's protocol.",
+        ),
+    ] = "",
+    agent_model: Annotated[
+        str, typer.Option(metavar="NAME", help="Which model there, or of the server's own.")
+    ] = "",
     repetitions: Annotated[
         int, typer.Option(min=1, help="How often each scenario and seed is played.")
     ] = 1,
@@ -96,7 +110,7 @@ def run(
     chosen = seeds_from(seeds or ("0:5" if scenarios else "0:20"))
     evaluation = asked.client.Evaluation.run(
         agent_checkpoint_id=checkpoint or "",
-        agent=agent,
+        agent=agent_from(agent, agent_url, agent_model),
         scenario_suite_id=suite,
         scenario_ids=scenario,
         verifier_ids=verifier,
@@ -271,6 +285,22 @@ def export(
         print_json({**made.to_dict(), "saved": str(saved)})
         return
     print_facts({"saved": saved, "sha256": made.sha256, "signature": made.signature})
+
+
+def agent_from(agent: str, url: str, model: str) -> str | dict[str, object]:
+    """The agent that the options name: a word, or a language model with its endpoint.
+
+    Raises:
+        ConfigurationError: a URL or a model is given, and the agent is no language model.
+    """
+    if not url and not model:
+        return agent
+    if agent not in ("", "llm"):
+        raise ConfigurationError(
+            f"--agent {agent} has no --agent-url and no --agent-model", hint="Write --agent llm."
+        )
+    told = {"kind": "llm", "base_url": url, "model": model}
+    return {key: value for key, value in told.items() if value}
 
 
 def seeds_from(text: str) -> tuple[int, ...]:

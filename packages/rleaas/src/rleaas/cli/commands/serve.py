@@ -111,6 +111,19 @@ def serve(
         str | None,
         typer.Option(metavar="NAME", help="The model there, whatever model a verifier names."),
     ] = None,
+    agent_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The language model's endpoint that plays evaluations of the agent llm, in "
+            "OpenAI's protocol, or anthropic:URL; its key is in RLEAAS_AGENT_KEY. Requests may "
+            "name another one, which is public or allowed by --allow-host, and gets no key.",
+        ),
+    ] = None,
+    agent_model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The model there, where an evaluation names none."),
+    ] = None,
     reward_files: Annotated[
         Path | None,
         typer.Option(
@@ -227,6 +240,8 @@ def serve(
         allow_code=allow_code,
         judge_url=judge_url,
         judge_model=judge_model,
+        agent_url=agent_url,
+        agent_model=agent_model,
         reward_files=reward_files,
         idle_minutes=idle,
         drain_seconds=drain_timeout,

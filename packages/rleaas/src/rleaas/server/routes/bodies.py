@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Self, cast
+from typing import Annotated, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -104,6 +104,21 @@ class StartTraining(Body):
     actions: list[str] | None = None
 
 
+class ModelAgent(Body):
+    """A language model that plays the text face of a world, in place of a checkpoint.
+
+    Without `base_url` it is the server's own (`rleaas serve --agent-url`), which alone is asked
+    with a key.
+    """
+
+    kind: Literal["llm"]
+    base_url: str | None = Field(None, min_length=1, max_length=2_000)
+    model: str | None = Field(None, min_length=1, max_length=200)
+    protocol: Literal["openai", "anthropic"] | None = None
+    instructions: str | None = Field(None, min_length=1, max_length=20_000)
+    timeout_seconds: float | None = Field(None, gt=0, le=600, allow_inf_nan=False)
+
+
 class StartEvaluation(Body):
     """An evaluation of a checkpoint or an agent: each scenario with each seed, so many times.
 
@@ -112,7 +127,7 @@ class StartEvaluation(Body):
     """
 
     agent_checkpoint_id: str = ""
-    agent: str = Field("", max_length=200)
+    agent: Annotated[str, Field(max_length=200)] | ModelAgent = ""
     environment_name: str | None = None
     environment_version: Count | None = None
     seeds: list[Seed] | None = Field(None, min_length=1, max_length=MAX_EPISODES)

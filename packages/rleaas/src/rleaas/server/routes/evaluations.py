@@ -129,7 +129,9 @@ def queue(
         earlier = jobs.made_before(session, jobs.EVALUATION, key)
         if earlier is not None:
             return render.evaluation(earlier)
-        version, request = evaluation_request(session, body, caller.state.judging.checking)
+        version, request = evaluation_request(
+            session, body, caller.state.judging.checking, caller.state.agent_models
+        )
         if reproduces is not None:
             request["reproduces"] = reproduces
         row = jobs.create(

@@ -79,6 +79,13 @@ class JudgeForWorker(Body):
     truncated: bool = False
 
 
+class CompleteForWorker(Body):
+    """What the language model that plays a worker's evaluation is asked next."""
+
+    messages: list[JsonObject] = Field(min_length=1, max_length=10_000)
+    tools: list[JsonObject] = Field(default_factory=list[JsonObject], max_length=1_000)
+
+
 class AttachVerifier(Body):
     """A verifier for an environment, with its share of the score."""
 

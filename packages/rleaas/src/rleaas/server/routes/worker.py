@@ -6,15 +6,15 @@ from typing import Literal, cast
 
 from fastapi import APIRouter, Depends
 from fastapi.concurrency import run_in_threadpool
-from rlcore import VerifierNotFound
+from rlcore import ConfigurationError, ModelFailed, VerifierNotFound
 from sqlalchemy.orm import Session
 
 from rleaas.server import job_reports, render
 from rleaas.server.access import Attempt, State, require_worker
 from rleaas.server.failures import documented
 from rleaas.server.routes.bodies import JsonObject, Report, Reports
-from rleaas.server.routes.verifier_bodies import JudgeForWorker
-from rleaas.server.rules import lifecycle
+from rleaas.server.routes.verifier_bodies import CompleteForWorker, JudgeForWorker
+from rleaas.server.rules import lifecycle, worlds
 from rleaas.server.rules.json_values import items
 from rleaas.server.rules.worker_tokens import require_current
 from rleaas.server.state import ServerState
@@ -76,6 +76,11 @@ def _assignment(state: ServerState, kind: Kind, id: str) -> JsonObject:
                 common["resume"] = found and {**found, "same_job": False}
         else:
             common["evaluation_id"] = id
+            world = worlds.world_of(row.version.source)
+            if world is not None:
+                config = {k: v for k, v in row.version.config.items() if k != worlds.FACE}
+                common["world"] = {"vertical": world.name, "config": config}
+            common["complete_at"] = f"/api/worker/{kind}/{id}/complete"
             common["journal_directory"] = str(state.settings.data_dir / "evaluations")
             checkpoint = row.request.get("checkpoint_id")
             common["checkpoint"] = _checkpoint(session, checkpoint) if checkpoint else None
@@ -114,6 +119,40 @@ def judge_episode(
     trajectory = Trajectory.of(body.steps, body.state, truncated=body.truncated)
     with state.judging.judge(known[body.verifier_id], known.__getitem__) as judge:
         return judged(judge, trajectory).to_dict()
+
+
+@router.post("/api/worker/{kind}/{id}/complete", responses=documented(404, 409, 422))
+def complete_conversation(
+    kind: Kind, id: str, body: CompleteForWorker, state: State, attempt: Attempt
+) -> JsonObject:
+    """What the language model that plays the evaluation says next, or why it said nothing.
+
+    Workers have no key of it.
+    """
+    with state.database.read() as session:
+        row = jobs.find(session, kind, id)
+        require_current(id, row.status, row.attempts, attempt)
+        agent = row.request.get("agent")
+    if not isinstance(agent, dict):
+        raise ConfigurationError(f"{kind} {id!r} is not of a language model", code="unknown_agent")
+    try:
+        said = state.agent_models.complete(cast("JsonObject", agent), body.messages, body.tools)
+    except ModelFailed as error:
+        return {"error": {"reason": error.reason, "detail": _text(error.detail)}}
+    return {
+        "text": _text(said.text),
+        "tool_calls": [
+            {"id": _text(one.id), "name": _text(one.name), "arguments": _text(one.arguments)}
+            for one in said.tool_calls
+        ],
+        "input_tokens": said.input_tokens,
+        "output_tokens": said.output_tokens,
+    }
+
+
+def _text(said: str) -> str:
+    """What a model said, without halves of letters, which nobody could send on."""
+    return said.encode("utf-8", "replace").decode()
 
 
 @router.post("/api/worker/{kind}/{id}/reports", responses=documented(400, 404, 409, 422))

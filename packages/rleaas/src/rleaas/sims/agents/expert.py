@@ -15,6 +15,7 @@ from rleaas.sims.world import World
 
 # JSON of any form; who reads it looks at what it is.
 Value = Any
+Told = str | Scenario | Mapping[str, object] | None
 
 
 class ScriptedExpert:
@@ -30,7 +31,7 @@ class ScriptedExpert:
         vertical: the world's vertical.
         config: what the world is configured with.
         scenario: of all episodes, by id or itself; or a function that tells an episode's by its
-            seed.
+            seed, by id, itself or as a reset's options describe it, None: the one that is drawn.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class ScriptedExpert:
         vertical: Vertical,
         config: Mapping[str, Json] | None = None,
         *,
-        scenario: str | Scenario | Callable[[int], str | Scenario] | None = None,
+        scenario: str | Scenario | Callable[[int], Told] | None = None,
     ) -> None:
         self._vertical = vertical
         self._config = config
@@ -74,7 +75,8 @@ class ScriptedExpert:
         world = World(self._vertical, self._config)
         chosen = self._scenario
         if callable(chosen):
-            chosen = chosen(seed)
+            world.reset(seed, chosen(seed))
+            return world
         if chosen is not None or not isinstance(observation, str):
             world.reset(seed, chosen)
             return world

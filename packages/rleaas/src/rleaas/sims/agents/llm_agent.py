@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from rleaas.llm.chat import SECONDS, Chat, Reply
 from rleaas.sims.agents.opening import Context, action, read
+from rleaas.sims.text import LONGEST_ACTION
 from rleaas.verify.model import Meter
 
 # JSON of any form; who reads it looks at what it is.
@@ -21,14 +22,15 @@ INSTRUCTIONS = (
 )
 MOST_CALLS = 16
 """Calls of one answer that are made; a world takes no more at once."""
-_LONGEST_PROSE = 10_000
+# Of its characters, each may be twelve in JSON.
+_LONGEST_PROSE = LONGEST_ACTION // 12 - 1
 
 
 class LLMAgent:
     """Plays the text face of a world by a model behind any endpoint that `rleaas.llm` can ask.
 
-    What is no call, or a call with arguments that are no JSON, is a refused call: the model is told
-    so, and goes on. When the endpoint fails, the episode has an error and no score.
+    What is no call, is too long or has arguments that are no JSON, is a refused call: the model is
+    told so, and goes on. When the endpoint fails, the episode has an error and no score.
 
     Args:
         chat: the model.
@@ -72,7 +74,11 @@ class LLMAgent:
         if not asked:
             # It is no call: the world says so to whoever said it.
             return json.dumps(reply.text[:_LONGEST_PROSE])
-        return action([(one.name, _arguments(one.arguments)) for one in asked])
+        called = action([(one.name, _arguments(one.arguments)) for one in asked])
+        if len(called) > LONGEST_ACTION:
+            # The world takes no more in one action, and refuses this by name.
+            return json.dumps(f"{len(called)} characters of tool calls, more than an action has")
+        return called
 
     def _opening(
         self, told: Mapping[str, Value]
