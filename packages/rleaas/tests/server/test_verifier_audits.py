@@ -13,6 +13,7 @@ from rleaas.llm import ModelEndpoint
 from rleaas.server.local import LocalServer
 from rleaas.server.settings import ServerSettings
 from rleaas.server.state import ServerState
+from rleaas.sims import VERTICALS
 
 from ..llm.model_server import (  # noqa: TID252 - plays the model
     ModelServer,
@@ -204,3 +205,37 @@ def test_a_function_is_registered_by_its_source_and_runs_elsewhere(
     assert verifier.audit(GOOD, BAD, repeats=1).audited
     with pytest.raises(InvalidRequestError, match="no Python"):
         verifier.update(logic={"source": "def judge(t) return 1", "function": "judge"})
+
+
+def test_a_built_in_verifier_is_audited_until_somebody_alters_it(platform: Running) -> None:
+    platform.register("Bank", source="custom", vertical="FinSim")
+    everyone = [str(one["id"]) for one in VERTICALS["FinSim"].verifiers]
+    assert {is_audited(platform, one) for one in everyone} == {True}
+
+    changed = {"logic": {"conditions": ["'run_aml_check' in trajectory.tool_calls or true"]}}
+    platform.ok(platform.http.put("/api/verifiers/finsim_aml_check", json=changed))
+
+    assert is_audited(platform, "finsim_aml_check") is False
+    assert is_audited(platform, "finsim_kyc_check") is True
+
+
+def test_reports_say_that_a_built_in_verifier_is_audited(platform: Running) -> None:
+    platform.register("Bank", source="custom", vertical="FinSim")
+    asked = {"agent": "random", "environment_name": "Bank", "verifier_ids": ["finsim_aml_check"]}
+    made = platform.ok(platform.http.post("/api/evaluations", json=asked))
+    other = create(platform)
+    own = platform.ok(
+        platform.http.post("/api/evaluations", json={**asked, "verifier_ids": [other["id"]]})
+    )
+
+    assert made["warnings"] == []
+    assert "was not audited" in str(own["warnings"])
+
+
+def test_an_own_audit_of_a_built_in_verifier_goes_before_the_packages(platform: Running) -> None:
+    platform.register("Bank", source="custom", vertical="FinSim")
+    nothing: dict[str, object] = {"trajectory": [{"tool": "approve_transfer"}], "state": {}}
+    told = {"good": [nothing], "bad": [nothing]}
+    found = platform.ok(platform.http.post("/api/verifiers/finsim_aml_check/audit", json=told))
+
+    assert (found["passed"], is_audited(platform, "finsim_aml_check")) == (False, False)

@@ -16,6 +16,7 @@ from rleaas.server.store.verifier_definitions import finder
 from rleaas.sims.catalogue import VERTICALS, vertical_of
 from rleaas.sims.known import KnownEpisodes, known_episodes
 from rleaas.verify import Definition, Trajectory, audit, judge_of
+from rleaas.verify.fingerprint import fingerprint
 
 router = APIRouter(
     route_class=RepeatableRoute,
@@ -42,7 +43,7 @@ def audit_verifier(verifier_id: str, body: AuditVerifier, caller: Caller) -> Jso
         definitions: dict[str, Definition] = {}
         find = finder(session, definitions)
         judge_of(find(row.id), find, means=judging.checking)
-        judged_by = verifier_audits.fingerprint(row.id, find, judging.model)
+        judged_by = fingerprint(row.id, find, judging.model)
         known = _known(session, row.id, body)
     definition = definitions[row.id]
     with judging.judge(definition, definitions.__getitem__, fresh=True) as judge:

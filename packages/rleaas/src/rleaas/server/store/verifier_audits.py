@@ -1,8 +1,6 @@
 """Grader tests of verifiers: kept with what the verifier judged by when it was tested."""
 
-import hashlib
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from rlcore import VerifierNotFound
@@ -11,8 +9,9 @@ from sqlalchemy.orm import Session
 
 from rleaas.server.store.tables import VerifierAuditRow, VerifierRow
 from rleaas.server.store.verifier_definitions import finder
-from rleaas.verify import AuditReport, Definition
-from rleaas.verify.definition import LLM_JUDGE, to_json
+from rleaas.sims.audited import passed_its_audit
+from rleaas.verify import AuditReport
+from rleaas.verify.fingerprint import fingerprint
 
 KEPT = 100
 """Audits of one verifier that are kept; the oldest go."""
@@ -49,27 +48,15 @@ def page(session: Session, row: VerifierRow) -> Sequence[VerifierAuditRow]:
 def is_audited(session: Session, row: VerifierRow, model: str | None) -> bool:
     """Whether the newest audit passed, and was of what the verifier judges by now.
 
-    `model` is the language model that judges.
+    A built-in one that nobody audited here was audited with its release, as long as it judges by
+    what it did then. `model` is the language model that judges.
     """
     newest = next(iter(page(session, row)), None)
-    if newest is None or not newest.passed:
+    if newest is None:
+        return passed_its_audit(row.id, finder(session))
+    if not newest.passed:
         return False
     try:
         return newest.judged_by == fingerprint(row.id, finder(session), model)
     except VerifierNotFound:
         return False  # a component of it is gone
-
-
-def fingerprint(verifier_id: str, find: Callable[[str], Definition], model: str | None) -> str:
-    """The digest of all that a verifier judges by: its components too, and the model."""
-    known: dict[str, Definition] = {}
-    waiting = [verifier_id]
-    while waiting:
-        one = waiting.pop()
-        if one not in known:
-            known[one] = find(one)
-            waiting += [part for part, _, _ in known[one].components]
-    told: list[object] = [to_json(known[one]) for one in sorted(known)]
-    if any(one.type == LLM_JUDGE for one in known.values()):
-        told.append(model)
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
