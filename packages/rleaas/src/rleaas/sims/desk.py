@@ -13,6 +13,7 @@ from typing import cast
 from rlcore import ConfigurationError
 
 from rleaas.sims.state import Json, Record, State
+from rleaas.sims.table import Table
 from rleaas.sims.tool import Refused, Tool, arguments_schema
 
 Arguments = Mapping[str, Json]
@@ -39,7 +40,7 @@ REASONS = (
 )
 
 
-def table(state: State, name: str) -> dict[str, Record]:
+def table(state: State, name: str) -> Table:
     """The records of one table, by id."""
     return state.tables[name]
 

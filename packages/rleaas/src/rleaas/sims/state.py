@@ -7,11 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rleaas.sims.table import LARGE, Copied, Kept, Table
+
 # Plain JSON: None, bool, int, float, str, lists and objects of them. What it is, is said by the
 # schema of a tool's parameters, or by the vertical that made it.
 Json = Any
 
 Record = dict[str, Json]
+
+Frozen = tuple[bytes, Mapping[str, Kept]]
+"""All of a state but its configuration: small tables and facts, and large tables."""
 
 
 @dataclass(slots=True)
@@ -27,7 +32,7 @@ class State:
         clock: minutes since the episode began.
     """
 
-    tables: dict[str, dict[str, Record]] = field(default_factory=dict[str, dict[str, Record]])
+    tables: dict[str, Table] = field(default_factory=dict[str, Table])
     case: Record = field(default_factory=dict[str, Json])
     facts: Record = field(default_factory=dict[str, Json])
     config: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -37,12 +42,18 @@ class State:
         """What an episode's info and its verifiers see: the case, and the facts over it."""
         return {**self.case, **self.facts}
 
-    def frozen(self) -> bytes:
+    def frozen(self) -> Frozen:
         """All of it but the configuration, to be made again with `thawed`."""
-        return marshal.dumps((self.tables, self.case, self.facts, self.clock))
+        large = {name: Kept(rows) for name, rows in self.tables.items() if len(rows) > LARGE}
+        # A large one leaves its place, so that tables keep their order.
+        small = {name: {} if name in large else dict(rows) for name, rows in self.tables.items()}
+        return marshal.dumps((small, self.case, self.facts, self.clock)), large
 
     @classmethod
-    def thawed(cls, frozen: bytes, config: Mapping[str, Json]) -> State:
+    def thawed(cls, frozen: Frozen, config: Mapping[str, Json]) -> State:
         """A state of its own, equal to the one that was frozen."""
-        tables, case, facts, clock = marshal.loads(frozen)
+        small, large = frozen
+        tables, case, facts, clock = marshal.loads(small)
+        for name, kept in large.items():
+            tables[name] = Copied(kept)
         return cls(tables, case, facts, config, clock)

@@ -13,7 +13,7 @@ from rleaas.sims.access import ToolAccess
 from rleaas.sims.library import Library
 from rleaas.sims.options import settle
 from rleaas.sims.scenario import Call, Scenario
-from rleaas.sims.state import Json, State
+from rleaas.sims.state import Frozen, Json, State
 from rleaas.sims.tool import (
     INVALID_ARGUMENTS,
     TOOL_NOT_AVAILABLE,
@@ -116,7 +116,7 @@ class World:
             )
         self._checkers = {tool.name: tool.checker() for tool in self.tools}
         self._library = Library(vertical, self.config)
-        self._organisations: dict[int, bytes] = {}
+        self._organisations: dict[int, Frozen] = {}
         self._judges: dict[str, Judge] = {}
         self._barred: Mapping[str, Refused] = {}
         self._allowed: frozenset[str] = frozenset()

@@ -8,6 +8,7 @@ from random import Random
 from rleaas.sims.devsim.records import CRITICAL, FINANCIAL, KINDS_OF_SERVICE, STANDARD
 from rleaas.sims.scenario import Scenario
 from rleaas.sims.state import Json, Record, State
+from rleaas.sims.table import seen
 from rleaas.sims.tool import Refused
 
 Arguments = Mapping[str, Json]
@@ -44,7 +45,8 @@ _TITLES: Mapping[str, str] = {
 def prepare(state: State, scenario: Scenario, rng: Random) -> None:
     """Put a scenario's tickets into an organisation."""
     setup = scenario.setup
-    people = [one for one in state.tables["engineers"].values() if not one["on_leave"]]
+    engineers = state.tables["engineers"]
+    people = [one["id"] for one in seen(engineers) if not one["on_leave"]]
     services = list(state.tables["services"].values())
     free = {
         kind: rng.sample([one for one in services if one["kind"] == kind], 6)
@@ -55,7 +57,8 @@ def prepare(state: State, scenario: Scenario, rng: Random) -> None:
     for place, given in enumerate(setup["tickets"]):
         service = free[given.get("on", STANDARD)].pop()
         service["frozen"] = bool(setup.get("freeze", False))
-        ids.append(_open_ticket(state, given, first + place, service, rng.choice(people)))
+        requester = engineers[rng.choice(people)]
+        ids.append(_open_ticket(state, given, first + place, service, requester))
     facts, case = state.facts, state.case
     case["tickets"] = ids
     case["ticket_id"] = ids[0]

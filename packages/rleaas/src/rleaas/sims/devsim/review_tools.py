@@ -21,6 +21,7 @@ from rleaas.sims.devsim.case import (
 )
 from rleaas.sims.devsim.focus import identifier, of_focus, takes
 from rleaas.sims.state import Json, Record, State
+from rleaas.sims.table import seen
 from rleaas.sims.tool import Refused, Tool, arguments_schema
 
 
@@ -157,7 +158,8 @@ def _next_reviewer(state: State) -> Mapping[str, Json]:
     change = linked(state, "change")
     if change is None:
         return {"change_id": "chg_0", "reviewer_id": "eng_0"}
-    for key, person in state.tables["engineers"].items():
+    for person in seen(state.tables["engineers"]):
+        key: str = person["id"]
         if key == change["author"] or key in change["approvals"] or person["on_leave"]:
             continue
         return {"change_id": change["id"], "reviewer_id": key}

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from rleaas.sims.finsim.rules import RULEBOOKS
 from rleaas.sims.state import Json, Record, State
+from rleaas.sims.table import Table
 
 FIRST = (
     "Amara", "Bruno", "Chen", "Dalia", "Emil", "Farah", "Goran", "Hana", "Imani", "Jonas",
@@ -94,7 +95,7 @@ def make(seed: int, config: Mapping[str, Json]) -> State:
         }
         for number, (name, born, country, programme) in enumerate(LISTED, 1)
     }
-    tables: dict[str, dict[str, Record]] = {
+    tables: dict[str, Table] = {
         "customers": customers,
         "accounts": accounts,
         "transfers": {},

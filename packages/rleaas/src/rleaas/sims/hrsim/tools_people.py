@@ -22,6 +22,7 @@ from rleaas.sims.desk import (
 )
 from rleaas.sims.hrsim.pay import LAWS
 from rleaas.sims.state import Record, State
+from rleaas.sims.table import seen
 from rleaas.sims.tool import Refused, Tool, arguments_schema
 
 PERSON = identifier("per", "the person")
@@ -78,7 +79,7 @@ def _find(state: State, arguments: Arguments) -> Record:
     wanted = arguments["name"].casefold()
     matches = [
         {key: row[key] for key in ("id", "name", "number", "department", "status")}
-        for row in state.tables["people"].values()
+        for row in seen(state.tables["people"])
         if wanted in row["name"].casefold()
     ]
     state.clock += 1

@@ -23,6 +23,7 @@ from rleaas.sims.desk import (
 )
 from rleaas.sims.medsim.records import CONSENT_DAYS, OF_AGE
 from rleaas.sims.state import Record, State
+from rleaas.sims.table import seen
 from rleaas.sims.tool import Refused, Tool, arguments_schema
 
 SCOPES = ("summary", "medications", "full")
@@ -80,7 +81,7 @@ def _search(state: State, arguments: Arguments) -> Record:
     wanted = arguments["name"].casefold()
     matches = [
         {key: row[key] for key in _SHOWN}
-        for row in state.tables["patients"].values()
+        for row in seen(state.tables["patients"])
         if wanted in row["name"].casefold()
     ]
     state.clock += 1
