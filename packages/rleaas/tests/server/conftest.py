@@ -22,6 +22,7 @@ from rleaas.server.local import LocalServer
 from rleaas.server.settings import DATABASE_FILE, ServerSettings
 from rleaas.server.state import ServerState
 from rleaas.server.store import audit
+from rleaas.server.store.audit_filters import Filters
 
 from .archives import policy_file
 
@@ -141,7 +142,7 @@ class Running:
 
     def audited(self, subject: str) -> list[str]:
         with self.server.state.database.read(1) as session:
-            filters = audit.Filters(subject=subject)
+            filters = Filters(subject=subject)
             return [row.action for row in audit.page(session, filters, oldest_first=True)]
 
     @staticmethod

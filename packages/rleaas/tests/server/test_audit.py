@@ -8,7 +8,8 @@ import httpx
 import pytest
 from rleaas.server.denials import MOST_DIFFERENT, QUIET_SECONDS, Denial, Denials
 from rleaas.server.store import audit
-from rleaas.server.store.audit import Filters, ServerItself
+from rleaas.server.store.audit import ServerItself
+from rleaas.server.store.audit_filters import Filters
 from rleaas.server.store.database import Database
 
 from .conftest import Running, Start

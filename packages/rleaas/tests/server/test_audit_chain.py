@@ -2,8 +2,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from rlcore import NotFoundError
-from rleaas.server.store import audit
-from rleaas.server.store.audit import Filters, ServerItself
+from rleaas.server.store import audit, audit_chain
+from rleaas.server.store.audit import ServerItself
+from rleaas.server.store.audit_filters import Filters
 from rleaas.server.store.database import Database
 from rleaas.server.store.tables import AuditRow, OrganisationRow
 from sqlalchemy import delete, update
@@ -45,11 +46,11 @@ def test_records_of_each_organisation_count_from_one_and_hold_together(
         ours = audit.page(session)
         assert [row.number for row in ours] == [3, 2, 1]
         assert ours[0].previous == ours[1].digest
-        assert ours[-1].previous == audit.START
+        assert ours[-1].previous == audit_chain.START
         assert (ours[0].actor, ours[0].request_id) == ("me", "req_1")
-        assert audit.head(session) is not None
+        assert audit_chain.head(session) is not None
     with database.read() as session:
-        assert audit.verify(session) is None
+        assert audit_chain.verify(session) is None
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_a_changed_record_is_found(
         session.execute(update(AuditRow).where(AuditRow.number == 2).values(**change))
 
     with database.read(1) as session:
-        problem = audit.verify(session)
+        problem = audit_chain.verify(session)
 
     assert problem is not None
     assert (problem.number, complaint in problem.what) == (2, True)
@@ -84,10 +85,10 @@ def test_a_record_that_was_forged_with_its_digest_is_found_at_the_next(database:
     with database.write(1) as session:
         row = audit.page(session, oldest_first=True)[1]
         row.actor = "somebody else"
-        row.digest = audit.digest_of(row)
+        row.digest = audit_chain.digest_of(row)
 
     with database.read(1) as session:
-        problem = audit.verify(session)
+        problem = audit_chain.verify(session)
 
     assert problem is not None
     assert (problem.number, problem.what) == (3, "it is not attached to the record before it")
@@ -100,7 +101,7 @@ def test_a_removed_record_is_found(database: Database, gone: int, found: int) ->
         session.execute(delete(AuditRow).where(AuditRow.number == gone))
 
     with database.read(1) as session:
-        problem = audit.verify(session)
+        problem = audit_chain.verify(session)
 
     assert problem is not None
     assert problem.number == found
@@ -122,17 +123,17 @@ def test_what_a_retention_rule_removed_is_anchored_and_the_rest_still_verifies(
     with database.read(1) as session:
         rows = audit.page(session, oldest_first=True)
         assert [row.number for row in rows] == [4, 5, 6, 7]
-        assert rows[-1].action == audit.PURGED
-        assert audit.verify(session) is None
+        assert rows[-1].action == audit_chain.PURGED
+        assert audit_chain.verify(session) is None
     with database.write() as session:
         assert audit.purge(session, 1, FAR_FUTURE, 2) == 2
         assert audit.purge(session, 1, FAR_FUTURE, 100) == 2
-        assert audit.verify(session) is None
+        assert audit_chain.verify(session) is None
     with database.write() as session:
         assert audit.purge(session, 1, FAR_FUTURE, 100) == 0
     with database.read(1) as session:
-        assert {row.action for row in audit.page(session)} == {audit.PURGED}
-        assert audit.verify(session) is None
+        assert {row.action for row in audit.page(session)} == {audit_chain.PURGED}
+        assert audit_chain.verify(session) is None
     with database.read(2) as session:
         assert audit.count(session) == 2
 
@@ -144,7 +145,7 @@ def test_a_purge_that_claims_less_than_is_gone_is_found(database: Database) -> N
         session.execute(delete(AuditRow).where(AuditRow.number == 3))
 
     with database.read() as session:
-        problem = audit.verify(session)
+        problem = audit_chain.verify(session)
 
     assert problem is not None
     assert "no record says that they were purged" in problem.what
@@ -194,7 +195,7 @@ def test_values_that_no_database_keeps_are_stored_as_text_and_verify(database: D
         assert kept.subject == "tool:\\ud800\\0"
         assert kept.data["nan"] == "nan"
         assert kept.data["many"] == ["a", {"b": 1}]
-        assert audit.verify(session) is None
+        assert audit_chain.verify(session) is None
 
 
 def test_a_record_of_another_organisation_is_not_found(database: Database) -> None:
@@ -216,5 +217,5 @@ def test_nothing_is_recorded_of_a_change_that_was_undone(database: Database) -> 
         register_and_fail()
 
     with database.read(1) as session:
-        assert audit.head(session) is None
-        assert audit.verify(session) is None
+        assert audit_chain.head(session) is None
+        assert audit_chain.verify(session) is None

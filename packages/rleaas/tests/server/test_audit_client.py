@@ -7,7 +7,8 @@ from rlcore import ConfigurationError, NotFoundError
 from rleaas import AsyncClient, Client
 from rleaas.cli.main import main
 from rleaas.server.store import audit
-from rleaas.server.store.audit import Filters, ServerItself
+from rleaas.server.store.audit import ServerItself
+from rleaas.server.store.audit_filters import Filters
 
 from .conftest import Running
 

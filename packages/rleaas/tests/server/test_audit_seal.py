@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 from rlcore import ConfigurationError, Secret
-from rleaas.server.store import audit
+from rleaas.server.store import audit, audit_chain
 from rleaas.server.store.audit import ServerItself
 from rleaas.server.store.database import Database
 from rleaas.server.store.tables import AuditRow, SettingRow
@@ -25,7 +25,7 @@ def tell(database: Database, count: int = 1) -> None:
 
 def problem(database: Database) -> str | None:
     with database.read(1) as session:
-        found = audit.verify(session)
+        found = audit_chain.verify(session)
     return None if found is None else found.what
 
 
@@ -45,7 +45,7 @@ def rehash(session: Session) -> None:
             row.actor = "somebody else"
         if row.number > 5:
             row.previous = previous
-        row.digest = previous = audit.digest_of(row)
+        row.digest = previous = audit_chain.digest_of(row)
 
 
 def cut_off_the_beginning(session: Session) -> None:
@@ -59,14 +59,14 @@ def cut_off_the_beginning(session: Session) -> None:
         number=13,
         at=datetime.now(UTC),
         actor="server",
-        action=audit.PURGED,
+        action=audit_chain.PURGED,
         outcome=audit.ALLOWED,
         subject="audit",
         data={"number": 10, "digest": tenth.digest, "records": 10},
         previous=newest.digest,
         organisation_id=1,
     )
-    forged.digest = audit.digest_of(forged)
+    forged.digest = audit_chain.digest_of(forged)
     session.add(forged)
     session.execute(delete(AuditRow).where(AuditRow.number <= 10))
 

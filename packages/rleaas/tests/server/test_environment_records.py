@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 from rleaas.server.rules.json_values import fields, items
-from rleaas.server.store import audit
+from rleaas.server.store import audit, audit_chain
 from rleaas.server.store.tables import FIRST_ORGANISATION, AuditRow
 from sqlalchemy import select
 
@@ -178,7 +178,7 @@ def test_every_change_is_in_the_audit_chain(platform: Running) -> None:
         "environment.deleted",
     ]
     with platform.server.state.database.read() as session:
-        assert audit.verify(session) is None
+        assert audit_chain.verify(session) is None
 
 
 def test_the_risk_report_counts_what_was_denied_and_nothing_else(platform: Running) -> None:

@@ -6,8 +6,9 @@ from rlcore import InvalidRequestError
 from rleaas.server.job_logs import JobLogs
 from rleaas.server.retention import Retention
 from rleaas.server.rules import governance as rules
-from rleaas.server.store import audit, environments, events, governance, jobs
+from rleaas.server.store import audit, audit_chain, environments, events, governance, jobs
 from rleaas.server.store.audit import ServerItself
+from rleaas.server.store.audit_filters import Filters
 from rleaas.server.store.database import Database
 from rleaas.server.store.environments import Registration
 from rleaas.server.store.tables import AuditRow, EventRow, JobRow, RolloutRow
@@ -133,7 +134,7 @@ def test_governance_hides_nothing_of_what_is_audited(platform: Running) -> None:
     platform.ok(platform.http.post("/governance/configure", json=fields))
     with platform.server.state.database.write(1) as session:
         row = audit.record(session, ServerItself(1), action="x.y", subject="x:1", data={"n": 1})
-        first = audit.page(session, audit.Filters(event_types=("governance",)))[0]
+        first = audit.page(session, Filters(event_types=("governance",)))[0]
 
     assert row.data == {"n": 1}
     assert first.data == {"given": fields}
@@ -171,7 +172,7 @@ def test_a_reward_that_falls_raises_one_alert_and_stops_the_job(start: Start) ->
 
     with running.server.state.database.read(1) as session:
         told = events.about(session, f"job:{job_id}", ["reward_collapse_alert"])
-        recorded = audit.page(session, audit.Filters(event_types=("alert",)))
+        recorded = audit.page(session, Filters(event_types=("alert",)))
     assert [one.data["value"] for one in told] == [80.0]
     assert [one.job_id for one in recorded] == [job_id]
 
@@ -242,8 +243,8 @@ def test_what_is_too_old_is_removed_and_the_rest_stays_with_a_chain_that_verifie
         for row in session.scalars(select(AuditRow).order_by(AuditRow.number)):
             row.at = LONG_AGO
             last = audit.page(session, limit=1, before=row.number)
-            row.previous = last[0].digest if last else audit.START
-            row.digest = audit.digest_of(row)
+            row.previous = last[0].digest if last else audit_chain.START
+            row.digest = audit_chain.digest_of(row)
             session.flush()
         session.execute(update(EventRow).values(at=LONG_AGO))
         governance.configure(session, None, {"data_retention_days": 30})
@@ -261,7 +262,7 @@ def test_what_is_too_old_is_removed_and_the_rest_stays_with_a_chain_that_verifie
         assert len(session.scalars(select(JobRow.id)).all()) == 3
         actions = [row.action for row in audit.page(session, oldest_first=True)]
         assert actions == ["x.y", "audit.purged", "data.purged"]
-        assert audit.verify(session) is None
+        assert audit_chain.verify(session) is None
     assert [logs.exists(job_id) for job_id in (ended, kept, goes_on)] == [False, False, True]
     assert retention.step() is False
 

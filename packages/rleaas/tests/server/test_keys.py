@@ -192,7 +192,7 @@ def test_it_says_plainly_that_nobody_signs_in_elsewhere(closed: Running) -> None
 
 
 def test_what_is_done_with_keys_is_in_the_audit_chain(closed: Running) -> None:
-    from rleaas.server.store import audit
+    from rleaas.server.store import audit, audit_chain
 
     made = make(closed)
     closed.http.delete(f"/api/keys/{made['id']}")
@@ -202,7 +202,7 @@ def test_what_is_done_with_keys_is_in_the_audit_chain(closed: Running) -> None:
         rows = audit.page(session, oldest_first=True)
         assert [row.action for row in rows] == ["key.created", "key.revoked"]
         assert str(made["key"]) not in repr([row.data for row in rows])
-        assert audit.verify(session) is None
+        assert audit_chain.verify(session) is None
 
 
 def test_the_key_of_a_removed_member_ends_at_once(closed: Running) -> None:

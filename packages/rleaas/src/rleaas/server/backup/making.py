@@ -21,7 +21,7 @@ from rleaas.server.backup.archive import ArchiveWriter, Facts, Member, chunks_of
 from rleaas.server.backup.files import PREFIX, Held
 from rleaas.server.backup.references import needed
 from rleaas.server.keys import ServerKeys
-from rleaas.server.store import audit, schema
+from rleaas.server.store import audit, audit_chain, schema
 from rleaas.server.store.audit import ServerItself
 from rleaas.server.store.database import Database
 from rleaas.server.store.tables import FIRST_ORGANISATION
@@ -193,7 +193,7 @@ def _write(
     }
     if moment.is_newest:
         with Session(connection) as session:
-            found_problem = audit.verify(session)
+            found_problem = audit_chain.verify(session)
             problem = None if found_problem is None else str(found_problem)
             facts["audit"] = heads(session)
     archive.finish(facts)
@@ -233,7 +233,7 @@ def heads(session: Session) -> dict[str, object]:
     """The number and digest of the newest audit record of each organisation."""
     return {
         str(row.organisation_id): {"number": row.number, "digest": row.digest}
-        for row in audit.heads(session)
+        for row in audit_chain.heads(session)
     }
 
 

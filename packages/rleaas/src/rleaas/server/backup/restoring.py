@@ -22,7 +22,7 @@ from rleaas.server.backup.rows import Content
 from rleaas.server.backup.upgrading import require_nobody
 from rleaas.server.data_lock import DataLock
 from rleaas.server.keys import LENGTH, ServerKeys
-from rleaas.server.store import audit, schema
+from rleaas.server.store import audit, audit_chain, schema
 from rleaas.server.store.audit import ServerItself
 from rleaas.server.store.audit_seal import KEY
 from rleaas.server.store.database import Database
@@ -224,7 +224,7 @@ def _require_chain(
     connection: Connection, plan: _Plan, *, audit_key: Secret | None, allow_broken_audit: bool
 ) -> str | None:
     with Session(connection, join_transaction_mode="rollback_only") as session:
-        found = audit.verify(session)
+        found = audit_chain.verify(session)
         problem = None if found is None else str(found)
         if problem is None and plan.heads is not None and heads(session) != plan.heads:
             problem = "its newest records are not those that the manifest names"

@@ -11,8 +11,8 @@ from rlcore import EnvironmentNotFound
 from rleaas.server import render_audit
 from rleaas.server.access import Caller, CallerOf, require_user
 from rleaas.server.failures import documented
-from rleaas.server.store import audit, environments
-from rleaas.server.store.audit import Filters
+from rleaas.server.store import audit, audit_chain, environments
+from rleaas.server.store.audit_filters import Filters
 from rleaas.server.store.tables import AuditRow, JsonObject
 
 router = APIRouter(tags=["audit"], dependencies=[Depends(require_user)], responses=documented(401))
@@ -96,14 +96,14 @@ def export_audit(
 def verify_audit(caller: Caller) -> JsonObject:
     """Check the organisation's chain and its seal; keep `head` to tell it from a later forgery."""
     with caller.read() as session:
-        problem = audit.verify(session)
-        head = audit.head(session)
+        problem = audit_chain.verify(session)
+        head = audit_chain.head(session)
     return {
         "valid": problem is None,
         "problem": None if problem is None else problem.what,
         "number": None if problem is None else problem.number,
         "records": 0 if head is None else head.number,
-        "head": audit.START if head is None else head.digest,
+        "head": audit_chain.START if head is None else head.digest,
     }
 
 
