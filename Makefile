@@ -2,8 +2,11 @@
 UV := scripts/uv
 ARGS ?=
 
+# The tests start hundreds of Python processes: where this is set, each compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help quickstart test postgresql ray check install protos build bench-train
+.PHONY: help quickstart test postgresql ray check static style pyright mypy install protos build bench-train
 
 help: ## Say what there is
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
@@ -25,15 +28,24 @@ ray: ## Run the tests in a real Ray cluster of two nodes, by themselves
 
 check: ## All that CI checks: format, lint, types, import contracts, generated code, tests
 	$(UV) sync --locked
-	$(UV) run ruff format --check
-	$(UV) run ruff check
-	$(UV) run pyright
-	$(UV) run mypy packages integration_tests examples scripts conftest.py
-	$(UV) run lint-imports
-	$(UV) run --no-project scripts/gen_protos.py --check
+	$(MAKE) --jobs 2 --output-sync=target static
 	$(UV) run coverage run -m pytest -q packages/core
 	$(UV) run coverage report
 	$(MAKE) test
+
+static: style pyright mypy ## What CI checks without running anything: format, lint, types, import contracts, generated code
+
+style:
+	$(UV) run ruff format --check
+	$(UV) run ruff check
+	$(UV) run lint-imports
+	$(UV) run --no-project scripts/gen_protos.py --check
+
+pyright:
+	$(UV) run pyright
+
+mypy:
+	$(UV) run mypy packages integration_tests examples scripts conftest.py
 
 install: ## Put everything into .venv
 	$(UV) sync

@@ -132,8 +132,10 @@ def test_forks_outlive_the_zygote_and_are_then_found_by_their_number(place: Plac
 
 
 def the_zygote() -> psutil.Process:
-    """Tests that ran in this process before may have left other children."""
-    (found,) = [one for one in psutil.Process().children() if "zygote" in " ".join(one.cmdline())]
+    """Tests that ran in this process before may have left other children, also ended ones."""
+    children = psutil.Process().children()
+    living = [one for one in children if one.status() != psutil.STATUS_ZOMBIE]
+    (found,) = [one for one in living if "zygote" in " ".join(one.cmdline())]
     return found
 
 
