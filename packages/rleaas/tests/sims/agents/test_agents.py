@@ -173,6 +173,50 @@ def test_a_language_model_plays_by_tool_calls_of_either_protocol(name: str, chat
     assert "parameters" in json.dumps(tools) or "input_schema" in json.dumps(tools)
 
 
+def in_their_order(name: str, solution: str) -> Callable[[Request], Said]:
+    """A model that plays the references, or the bad solutions, of all scenarios one after another.
+
+    Some tasks are told in the same words, so it knows them by their turn.
+    """
+    world = World(VERTICALS[name], ALL)
+    books: list[list[tuple[str, object]]] = []
+    for seed, scenario in enumerate(VERTICALS[name].scenarios):
+        world.reset(seed, scenario)
+        books.append([])
+        for call in scenario.reference if solution == "reference" else scenario.bad:
+            given = call.given(world.state)
+            arguments = dict(world.suggested(call.tool) if given is None else given)
+            books[-1].append((call.tool, arguments))
+            world.call(call.tool, arguments)
+    begun = 0
+
+    def answer(request: Request) -> Said:
+        nonlocal begun
+        done = sum(one["role"] == "assistant" for one in request["messages"])
+        begun += not done
+        book = books[begun - 1]
+        # A bad solution may stop too early: then it only talks.
+        return Said(calls=(book[done],)) if done < len(book) else Said("That is all.")
+
+    return answer
+
+
+@every_vertical
+def test_a_language_model_that_plays_by_the_book_solves_every_scenario(name: str) -> None:
+    with model_server(in_their_order(name, "reference")) as server:
+        found = solved(played(LLMAgent(openai(server)), name))
+
+    assert found == [True] * len(VERTICALS[name].scenarios)
+
+
+@every_vertical
+def test_a_language_model_that_plays_badly_fails_every_scenario(name: str) -> None:
+    with model_server(in_their_order(name, "bad")) as server:
+        found = solved(played(LLMAgent(anthropic(server)), name))
+
+    assert found == [False] * len(VERTICALS[name].scenarios)
+
+
 def refused(server: ModelServer, request: int) -> Mapping[str, Any]:
     """What the model is told of its call before."""
     told: Mapping[str, Any] = json.loads(server.requests[request]["messages"][-1]["content"])
