@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -204,3 +205,42 @@ def test_built_in_controls_tell_a_careful_officer_from_a_hasty_one() -> None:
     assert broken_by("finsim_kyc_013") == {"finsim_kyc_check"}
     assert broken_by("finsim_sox_016") == {"finsim_second_officer"}
     assert broken_by("finsim_aml_035") == {"finsim_no_tipping_off"}
+
+
+def with_a_slip(scenario_id: str, slip: str) -> list[World]:
+    """The reference with one more call at each place where it does not end the episode."""
+    scenario = next(one for one in FINSIM.scenarios if one.id == scenario_id)
+    scenario = replace(scenario, max_steps=scenario.max_steps + 5)
+    worlds: list[World] = []
+    for place in range(len(scenario.reference)):
+        world = World(FINSIM)
+        world.reset(5, scenario)
+        world.play(scenario.reference[:place])
+        if world.call(slip, world.suggested(slip)).ok:
+            world.play(scenario.reference[place:])
+            worlds.append(world)
+    return worlds
+
+
+@pytest.mark.parametrize("scenario_id", [one.id for one in FINSIM.scenarios])
+def test_a_letter_that_nobody_asked_for_fails_every_task(scenario_id: str) -> None:
+    worlds = with_a_slip(scenario_id, "notify_customer")
+
+    assert worlds
+    assert not any(world.succeeded() for world in worlds)
+
+
+@pytest.mark.parametrize(
+    "scenario_id",
+    [one.id for one in FINSIM.scenarios if "freeze_account" not in str(one.reference)],
+)
+def test_a_freeze_that_no_rule_asks_for_fails_every_task(scenario_id: str) -> None:
+    assert not any(world.succeeded() for world in with_a_slip(scenario_id, "freeze_account"))
+
+
+def test_freezing_a_launderers_account_fails_the_queue_that_ends_with_one() -> None:
+    worlds = with_a_slip("finsim_queue_052", "freeze_account")
+
+    assert worlds  # it is possible, and tells the owner
+    assert {world.state.facts["needless_freezes"] for world in worlds} == {1}
+    assert not any(world.succeeded() for world in worlds)

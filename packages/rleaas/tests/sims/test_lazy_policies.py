@@ -61,7 +61,7 @@ def test_no_prompt_names_the_tool_to_call(name: str) -> None:
         assert not [tool.name for tool in VERTICALS[name].tools if tool.name in prompt], scenario.id
 
 
-@pytest.mark.parametrize("name", ["HRSim", "MedSim"])
+@pytest.mark.parametrize("name", ["FinSim", "HRSim", "MedSim"])
 def test_one_more_act_that_nothing_asks_for_spoils_every_scenario(name: str) -> None:
     world = World(VERTICALS[name])
     passed: list[tuple[str, str, int]] = []

@@ -17,6 +17,7 @@ from rleaas.sims.finsim.records import (
     suggest_customer,
     suggest_transfer,
 )
+from rleaas.sims.finsim.rules import rules_of
 from rleaas.sims.state import Json, State
 from rleaas.sims.tool import Refused, Tool, arguments_schema
 
@@ -66,6 +67,9 @@ def _call_customer_back(state: State, arguments: Mapping[str, Json]) -> Mapping[
         f"nobody has read the transfer that {customer['id']} is asked about: "
         "call get_transfer first",
     )
+    transfer = state.tables["transfers"][state.case["transfer_id"]]
+    if not transfer["new_payee"] or transfer["amount"] < rules_of(state).reporting_limit:
+        state.facts["needless_calls"] += 1
     answer = _answers(state)["callback"]
     state.facts["callback"] = answer
     state.clock += 20
@@ -94,6 +98,9 @@ def _freeze_account(state: State, arguments: Mapping[str, Json]) -> Mapping[str,
         raise Refused("no_ground", f"nothing found so far allows to freeze {account['id']}")
     account["status"] = "frozen"
     state.facts["account_frozen"] = True
+    if state.facts["sanctions_result"] != "hit" and state.facts["callback"] != "denied":
+        # It is allowed, and tells a launderer as much as a letter would.
+        state.facts["needless_freezes"] += 1
     return {"account_id": account["id"], "status": "frozen", "ground": ground}
 
 
@@ -123,6 +130,7 @@ def _notify_customer(state: State, arguments: Mapping[str, Json]) -> Mapping[str
     if suspicion(state) is not None and not state.facts["customer_notified"]:
         state.facts["customers_tipped_off"] += 1
     state.facts["customer_notified"] = True
+    state.facts["needless_notices"] += 1
     return {"notified": customer["id"], "topic": arguments["topic"]}
 
 
@@ -178,8 +186,8 @@ ACTIONS = (
     ),
     Tool(
         name="notify_customer",
-        description="Write to the customer about the transfer. Forbidden once there is a "
-        "suspicion: that would be tipping off.",
+        description="Write to the customer about the transfer. No rule asks for it; once there is "
+        "a suspicion it is forbidden: that would be tipping off.",
         parameters=arguments_schema(
             customer_id=CUSTOMER, topic={"enum": ["status", "fees", "review"]}
         ),

@@ -70,6 +70,9 @@ COUNTERS: Mapping[str, Json] = {
     "approvals_without_identification": 0,
     "blocks_without_report": 0,
     "customers_tipped_off": 0,
+    "needless_notices": 0,
+    "needless_freezes": 0,
+    "needless_calls": 0,
 }
 """What stays when the next transfer of a queue comes into focus."""
 
