@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 from mcp import types
 from mcp.server import Server
+from mcp.server.context import ServerRequestContext
 
 from rleaas.sims.playing import END, TASK_URI, VERDICT_URI, WorldServer
 from rleaas.sims.state import Json
@@ -17,9 +18,38 @@ from rleaas.sims.state import Json
 _JSON: Final = "application/json"
 
 
+# The package leaves the types of its contexts open.
+Context = ServerRequestContext[Any, Any]
+_WORLD: Final = "rleaas-world"
+
+
 def make(play: WorldServer) -> Server[Any]:
-    """The server, for any of the protocol's transports."""
-    answers = _Answers(play)
+    """The server of one world, for a transport with one client."""
+    return _server(lambda _: play)
+
+
+def make_for_sessions(begin: Callable[[], WorldServer]) -> Server[Any]:
+    """The server of one world for each session, which ends with it.
+
+    A request without a session has no world: what it did would be another one's business.
+    """
+
+    def of_session(context: Context) -> WorldServer:
+        # The package keeps what belongs to a session here, and offers no other way to it.
+        connection = context.session._connection  # pyright: ignore[reportPrivateUsage]
+        if connection.session_id is None:
+            raise ValueError("a world is played in a session: initialize one first")
+        play = connection.state.get(_WORLD)
+        if play is None:
+            # Without a pause in between: two first calls of a session meet in one world.
+            play = connection.state[_WORLD] = begin()
+        return cast("WorldServer", play)
+
+    return _server(of_session)
+
+
+def _server(play_of: Callable[[Context], WorldServer]) -> Server[Any]:
+    answers = _Answers(play_of)
     return Server(
         "rleaas-sim",
         version=version("rleaas"),
@@ -34,10 +64,10 @@ def make(play: WorldServer) -> Server[Any]:
 
 
 class _Answers:
-    def __init__(self, play: WorldServer) -> None:
-        self._play = play
+    def __init__(self, play_of: Callable[[Context], WorldServer]) -> None:
+        self._play_of = play_of
 
-    async def list_tools(self, context: object, params: object) -> types.ListToolsResult:
+    async def list_tools(self, context: Context, params: object) -> types.ListToolsResult:
         """Every tool that can be called now."""
         return types.ListToolsResult(
             tools=[
@@ -47,15 +77,16 @@ class _Answers:
                     input_schema=tool["parameters"],
                     annotations=types.ToolAnnotations(read_only_hint=tool["reads"]),
                 )
-                for tool in await _aside(self._play.tools)
+                for tool in await _aside(self._play_of(context).tools)
             ]
         )
 
     async def call_tool(
-        self, context: object, params: types.CallToolRequestParams
+        self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Call one; what the world refuses is a tool error."""
-        said = await _aside(lambda: self._play.call(params.name, params.arguments or {}))
+        play = self._play_of(context)
+        said = await _aside(lambda: play.call(params.name, params.arguments or {}))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=json.dumps(said))],
             structured_content=said,
@@ -68,12 +99,12 @@ class _Answers:
         return types.ListPromptsResult(prompts=[types.Prompt(name="task", description=about)])
 
     async def get_prompt(
-        self, context: object, params: types.GetPromptRequestParams
+        self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
         """The task in words."""
         if params.name != "task":
             raise ValueError(f"there is no prompt {params.name!r}: the one here is 'task'")
-        told = await _aside(self._play.task)
+        told = await _aside(self._play_of(context).task)
         text = f"{told['prompt']}\nYou may make {told['budget_left']} tool calls."
         content = types.TextContent(type="text", text=text)
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
@@ -91,11 +122,12 @@ class _Answers:
         )
 
     async def read_resource(
-        self, context: object, params: types.ReadResourceRequestParams
+        self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         """One of them, as JSON."""
         uri = str(params.uri)
-        known = {TASK_URI: self._play.task, VERDICT_URI: self._play.verdict}
+        play = self._play_of(context)
+        known = {TASK_URI: play.task, VERDICT_URI: play.verdict}
         if uri not in known:
             raise ValueError(f"there is no resource {uri!r}: there are {', '.join(known)}")
         text = json.dumps(await _aside(known[uri]))

@@ -91,7 +91,8 @@ def mcp(
 
     The world's tools are the server's. The prompt `task` has the task and its budget, the tool
     `episode_end` ends the episode, and the resource `world://verdict` says how it went. With
-    --http it is served at http://127.0.0.1:PORT/mcp, to this machine alone.
+    --http it is served at http://127.0.0.1:PORT/mcp, to this machine alone, and each session plays
+    a world of its own.
     """
     import anyio
 
@@ -102,13 +103,18 @@ def mcp(
 
     settings = optional_object("--config", config)
     added = read_tools([] if tools is None else objects_from(tools, "tools"))
-    world = World(vertical_of(vertical), settings, tools=added)
-    play = WorldServer(world, seed=seed, scenario=scenario, tier=tier)
+
+    def begin() -> WorldServer:
+        world = World(vertical_of(vertical), settings, tools=added)
+        return WorldServer(world, seed=seed, scenario=scenario, tier=tier)
+
+    play = begin()  # whatever is wrong with it is said now
     if http is None:
         anyio.run(serve_stdio, play)
         return
-    stderr().print(f"{world.vertical.name} is served at http://127.0.0.1:{http}/mcp")
-    serve_http(play, http)
+    name = vertical_of(vertical).name
+    stderr().print(f"{name} is served at http://127.0.0.1:{http}/mcp")
+    serve_http(begin, http)
 
 
 def _show(rows: Sequence[Mapping[str, object]], as_json: bool, shown: tuple[str, ...]) -> None:
