@@ -114,13 +114,19 @@ def test_a_judge_may_be_allowed_some_errors_but_not_more() -> None:
     [
         # The agent's own arguments pass for the state where that does not have the name.
         ("aml_checked", "agent_writable"),
-        # A number that is none is not above anything.
-        ("not (amount > 0) or 'run_aml_check' in trajectory.tool_calls", "nan"),
         ("not (trajectory.length > 0) or 'run_aml_check' in trajectory.tool_calls", "empty"),
     ],
 )
 def test_a_rule_with_a_hole_is_found_out(condition: str, trick: str) -> None:
     assert trick in probes(rule(condition))
+
+
+def test_a_function_that_takes_nan_for_a_small_number_is_found_out() -> None:
+    # A condition does not compare with it: there, the trick finds nothing.
+    assert "nan" in probes(
+        function(lambda t: not (t.state["amount"] > 0) or "run_aml_check" in t.tool_calls)
+    )
+    assert probes(rule("not (amount > 0) or 'run_aml_check' in trajectory.tool_calls")) == set()
 
 
 def test_a_verifier_that_only_forbids_may_pass_what_did_nothing_if_that_is_said() -> None:

@@ -33,18 +33,34 @@ def compiled(node: Node) -> Run:
     return _MAKERS[type(node)](node)
 
 
+def _truth(node: Node) -> Run:
+    """The function that works out a part which decides something: NaN decides nothing."""
+    run = compiled(node)
+    if isinstance(node, syntax.Comparison | syntax.Negation):
+        return run
+    position = node.position
+
+    def decided(frame: Frame) -> Value:
+        value = run(frame)
+        if values.is_nan(value):
+            raise Fault(values.NOT_A_NUMBER, position)
+        return value
+
+    return decided
+
+
 def _items(node: syntax.Items) -> Run:
     parts = [compiled(one) for one in node.items]
     return lambda frame: [part(frame) for part in parts]
 
 
 def _negation(node: syntax.Negation) -> Run:
-    of = compiled(node.of)
+    of = _truth(node.of)
     return lambda frame: not of(frame)
 
 
 def _choice(node: syntax.Choice) -> Run:
-    condition, yes, no = compiled(node.condition), compiled(node.yes), compiled(node.no)
+    condition, yes, no = _truth(node.condition), compiled(node.yes), compiled(node.no)
     return lambda frame: yes(frame) if condition(frame) else no(frame)
 
 
@@ -122,7 +138,8 @@ def _call(node: syntax.Call) -> Run:
 
 
 def _junction(node: syntax.Junction) -> Run:
-    *parts, last = (compiled(one) for one in node.terms)
+    *firsts, last_term = node.terms
+    parts, last = [_truth(one) for one in firsts], compiled(last_term)
     stops = node.operator == "or"
 
     def run(frame: Frame) -> Value:

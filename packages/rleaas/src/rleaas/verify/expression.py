@@ -20,6 +20,7 @@ class Expression:
 
     Attributes:
         text: what was written.
+        node: what it consists of.
         names: the variables in it.
         fields: the names behind a dot in it.
 
@@ -34,6 +35,7 @@ class Expression:
             self._run = compiled(parsed.node)
         except Fault as fault:
             raise self._error(fault, "invalid_expression") from None
+        self.node = parsed.node
         self.names = parsed.names
         self.fields = parsed.fields
 

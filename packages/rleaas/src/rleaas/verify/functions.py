@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from rleaas.verify.values import Fault, Value, bounded, equal, kind, number
+from rleaas.verify.values import NOT_A_NUMBER, Fault, Value, bounded, equal, is_nan, kind, number
 
 Work = Callable[[Sequence[Value]], Value]
 
@@ -93,6 +93,8 @@ def _extreme(name: str, choose: Callable[[Sequence[Value]], Value]) -> Work:
         items = _items(arguments[0], name) if len(arguments) == 1 else arguments
         if not items:
             raise Fault(f"there is no {name} of nothing")
+        if any(map(is_nan, items)):
+            raise Fault(NOT_A_NUMBER)
         try:
             return choose(items)
         except TypeError:
@@ -114,6 +116,8 @@ def _round(arguments: Sequence[Value]) -> Value:
 
 def _clip(arguments: Sequence[Value]) -> Value:
     value, low, high = (number(one, "clip") for one in arguments)
+    if any(map(is_nan, (value, low, high))):
+        raise Fault(NOT_A_NUMBER)
     if low > high:
         raise Fault("clip takes the lower limit before the upper one")
     return min(max(value, low), high)
@@ -121,6 +125,8 @@ def _clip(arguments: Sequence[Value]) -> Value:
 
 def _sign(arguments: Sequence[Value]) -> Value:
     value = number(arguments[0], "sign")
+    if is_nan(value):
+        raise Fault(NOT_A_NUMBER)
     return (value > 0) - (value < 0)
 
 

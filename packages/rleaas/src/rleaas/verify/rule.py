@@ -9,7 +9,9 @@ from rlcore import ExpressionError
 
 from rleaas.verify import logic as read
 from rleaas.verify.expression import Expression
+from rleaas.verify.soundness import require_sound
 from rleaas.verify.trajectory import Trajectory
+from rleaas.verify.values import NOT_A_NUMBER, is_nan
 from rleaas.verify.verdict import DEFAULT_POLICY, Check, FailurePolicy, Verdict
 from rleaas.verify.work import MOST_OF_A_VERDICT, Work
 
@@ -54,10 +56,14 @@ class Rule:
         held = 0
         for condition in self.conditions:
             try:
-                holds = bool(condition.evaluate(names, account))
+                value = condition.evaluate(names, account)
             except ExpressionError as error:
                 checks.append(Check(condition.text, False, None, error.reason))
             else:
+                if is_nan(value):
+                    checks.append(Check(condition.text, False, None, NOT_A_NUMBER))
+                    continue
+                holds = bool(value)
                 held += holds
                 checks.append(Check(condition.text, holds))
         passed = held == len(checks) if self.needs_all else held > 0
@@ -110,7 +116,9 @@ def read_rule(
 
 def _condition(text: str, number: int, where: str) -> Expression:
     try:
-        return Expression(text)
+        condition = Expression(text)
+        require_sound(text, condition.node)
+        return condition
     except ExpressionError as error:
         raise ExpressionError(
             f"{where}: condition {number}: {error.reason}",

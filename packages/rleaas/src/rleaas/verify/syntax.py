@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,3 +147,27 @@ Node = (
     | Power
     | Choice
 )
+
+
+def parts_of(node: Node) -> Iterable[Node]:
+    """What a part consists of; nothing, of a constant or a variable."""
+    return _PARTS[type(node)](node)
+
+
+# Each takes the class that it stands beside.
+_PARTS: Mapping[type[Node], Callable[[Any], Iterable[Node]]] = {
+    Literal: lambda node: (),
+    Name: lambda node: (),
+    Field: lambda node: (node.of,),
+    Item: lambda node: (node.of, node.key),
+    Slice: lambda node: [one for one in (node.of, node.begin, node.end) if one is not None],
+    Call: lambda node: node.arguments,
+    Items: lambda node: node.items,
+    Signed: lambda node: (node.of,),
+    Negation: lambda node: (node.of,),
+    Junction: lambda node: node.terms,
+    Comparison: lambda node: (node.first, *(other for _, _, other in node.links)),
+    Sum: lambda node: (node.first, *(other for _, _, other in node.links)),
+    Power: lambda node: (node.base, node.exponent),
+    Choice: lambda node: (node.condition, node.yes, node.no),
+}

@@ -14,6 +14,7 @@ LONGEST = 100_000
 MAX_ITEMS = 1_000_000
 """Numbers of one observation or action that an expression may look at."""
 
+NOT_A_NUMBER = "NaN compares with nothing: which number it would be is not known"
 _LONGEST_NAME = 100
 
 # Whatever an environment says: what it is, is looked at where it is used.
@@ -151,9 +152,13 @@ def confirm(value: Value) -> Value:
 
 
 def equal(left: Value, right: Value) -> Value:
-    """`left == right`."""
+    """`left == right`, which NaN neither equals nor differs from."""
+    if is_nan(left) or is_nan(right):
+        raise Fault(NOT_A_NUMBER)
     if isinstance(left, list | tuple) and isinstance(right, list | tuple):
         first, second = cast("Sequence[Value]", left), cast("Sequence[Value]", right)
+        if any(map(is_nan, first)) or any(map(is_nan, second)):
+            raise Fault(NOT_A_NUMBER)
         return len(first) == len(second) and list(first) == list(second)
     return left == right
 
@@ -166,7 +171,13 @@ def unequal(left: Value, right: Value) -> Value:
 def contains(value: Value, within: Value) -> Value:
     """`value in within`, of a list, a text or the keys of an object."""
     if isinstance(within, list | tuple):
-        return value in within
+        items = cast("Sequence[Value]", within)
+        if value in items and not is_nan(value):
+            return True
+        # What NaN would have been may be the value.
+        if isinstance(value, int | float) and any(map(is_nan, (value, *items))):
+            raise Fault(NOT_A_NUMBER)
+        return False
     if isinstance(within, str):
         if isinstance(value, str):
             return value in within
@@ -185,12 +196,19 @@ def ordered(sign: str, compare: Callable[[Value, Value], bool]) -> Callable[[Val
     """An operator that orders numbers, texts or lists."""
 
     def run(left: Value, right: Value) -> Value:
+        if is_nan(left) or is_nan(right):
+            raise Fault(NOT_A_NUMBER)
         try:
             return compare(left, right)
         except TypeError:
             raise Fault(f"{kind(left)} {sign} {kind(right)} compares nothing") from None
 
     return run
+
+
+def is_nan(value: Value) -> bool:
+    """Whether it is a number of which nobody knows which."""
+    return type(value) is float and value != value
 
 
 def number(value: Value, what: str) -> Value:
