@@ -76,7 +76,7 @@ def _listing(flow: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[..., Flow
 
     @functools.wraps(flow)
     def listing(holder: Any, /, *args: P.args, **kwargs: P.kwargs) -> Flow[T]:
-        result = yield from _begun(flow.__qualname__, flow(holder, *args, **kwargs))
+        result = yield from _begun(_name_of(flow, holder), flow(holder, *args, **kwargs))
         if type(result) is list:
             return cast("T", Listing(cast("list[object]", result)))
         return result
@@ -87,9 +87,14 @@ def _listing(flow: Callable[Concatenate[Any, P], Flow[T]]) -> Callable[..., Flow
 def _streaming(flow: Callable[Concatenate[Any, P], Stream[T]]) -> Callable[..., Stream[T]]:
     @functools.wraps(flow)
     def streaming(holder: Any, /, *args: P.args, **kwargs: P.kwargs) -> Stream[T]:
-        yield from _begun(flow.__qualname__, flow(holder, *args, **kwargs))
+        yield from _begun(_name_of(flow, holder), flow(holder, *args, **kwargs))
 
     return streaming
+
+
+def _name_of(flow: Callable[..., object], holder: object) -> str:
+    # Of the class that the caller has, not of the room that the method is in.
+    return f"{type(holder).__name__}.{flow.__name__}"
 
 
 def _begun(name: str, steps: Generator[Y, object, T]) -> Generator[Y, object, T]:

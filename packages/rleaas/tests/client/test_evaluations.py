@@ -133,3 +133,10 @@ def test_evaluations_are_listed() -> None:
     assert [one.id for one in converse(flow, [reply({"evaluations": [evaluation()]})]).result] == [
         "e"
     ]
+
+
+def test_an_unusable_argument_is_told_with_the_class_that_the_caller_has() -> None:
+    nonsense: Any = 5
+
+    with pytest.raises(ConfigurationError, match=r"^EvaluationClient\.compare cannot use an arg"):
+        converse(client().compare(nonsense), [])

@@ -116,7 +116,7 @@ NEW = {
 }
 # What a call needs besides, although it has a default.
 ALSO: dict[tuple[str, str], dict[str, object]] = {
-    ("EvaluationClient", "compare"): {"agent_checkpoints": ["a", "b"], "environment_name": "e"},
+    ("EvaluationRollouts", "compare"): {"agent_checkpoints": ["a", "b"], "environment_name": "e"},
     ("TrainingClient", "run"): {"environment_name": None, "env_id": "e"},
     ("EnvironmentsClient", "delete"): {"confirm": True},
 }

@@ -147,7 +147,7 @@ def test_the_episodes_of_an_evaluation_are_rollouts_and_its_figures_are_kept(
     with Client(base_url=running.server.url) as client:
         played = client.Evaluation.list_rollouts("CartPole")
         report = client.Evaluation.get_report(first)
-        monkeypatch.setattr("rleaas.resources.evaluations.PAGE", 2)
+        monkeypatch.setattr("rleaas.resources.evaluation_rollouts.PAGE", 2)
         pages = [one.episode_number for one in client.Evaluation.rollouts(first, steps=True)]
         assert pages == [0, 1, 2]
         with pytest.raises(NotFoundError):

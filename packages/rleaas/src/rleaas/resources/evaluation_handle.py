@@ -8,11 +8,6 @@ from datetime import datetime
 from rlcore import Deadline, EnvironmentIdentity, EvaluationCancelled, EvaluationFailed
 
 from rleaas._binding import D, call, stream
-from rleaas._flow import request as build
-from rleaas._flow.context import Context
-from rleaas._flow.decode import read
-from rleaas._flow.poll import Wait, wait
-from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Stream
 from rleaas.models import (
     Evaluation,
@@ -22,10 +17,11 @@ from rleaas.models import (
     HumanEvalStepScore,
     HumanVerdict,
 )
+from rleaas.resources import evaluation_judging as judging
+from rleaas.resources import evaluation_routes as routes
+from rleaas.resources.evaluation_progress import follow, until_ended
 from rleaas.resources.handle import Handle
 from rleaas.resources.references import kinds_of
-
-KIND = "evaluation"
 
 
 class EvaluationJobResource(Handle[D, Evaluation]):
@@ -89,7 +85,7 @@ class EvaluationJobResource(Handle[D, Evaluation]):
         Raises:
             EvaluationNotFound: it was deleted.
         """
-        self._record = yield from get(self.id, self._context)
+        self._record = yield from routes.get(self.id, self._context)
         return self
 
     @call
@@ -119,34 +115,28 @@ class EvaluationJobResource(Handle[D, Evaluation]):
         """
 
         def look(deadline: Deadline) -> Flow[Evaluation]:
-            self._record = yield from get(self.id, self._context, deadline)
+            self._record = yield from routes.get(self.id, self._context, deadline)
             return self._record
 
-        ended = yield from wait(
-            Wait(
-                what=f"evaluation {self.id!r}",
-                look=look,
-                finished=lambda record: record.finished,
-                status=lambda record: record.status,
-                describe=describe,
-                fraction=done,
-                timeout=timeout,
-                interval=poll_interval,
-                seen=on_progress,
-                progress=progress,
-            ),
+        ended = yield from until_ended(
+            self.id,
             self._context,
+            timeout=timeout,
+            interval=poll_interval,
+            look=look,
+            seen=on_progress,
+            progress=progress,
         )
         if ended.failed_outright:
             raise EvaluationFailed(self.id, ended.reason)
         if ended.status == "cancelled":
             raise EvaluationCancelled(self.id)
-        return (yield from report(self.id, self._context))
+        return (yield from routes.report(self.id, self._context))
 
     @call
     def get_report(self) -> Flow[EvaluationReport]:
         """Return the report as far as it has come; partial while the evaluation runs."""
-        return (yield from report(self.id, self._context))
+        return (yield from routes.report(self.id, self._context))
 
     @call
     def submit_human_eval(
@@ -175,8 +165,6 @@ class EvaluationJobResource(Handle[D, Evaluation]):
         Raises:
             ConfigurationError: the evaluation has no such episode.
         """
-        from rleaas.resources import evaluation_judging as judging
-
         asking = judging.judge(
             self.id,
             episode,
@@ -193,15 +181,11 @@ class EvaluationJobResource(Handle[D, Evaluation]):
     @call
     def list_human_evals(self) -> Flow[list[HumanVerdict]]:
         """Return what people say now of its episodes."""
-        from rleaas.resources import evaluation_judging as judging
-
         return (yield from judging.human_verdicts(self.id, self._context))
 
     @call
     def get_agreement(self) -> Flow[HumanAgreement]:
         """Return how far people and verifiers say the same: Cohen's kappa, with its interval."""
-        from rleaas.resources import evaluation_judging as judging
-
         return (yield from judging.agreement(self.id, self._context))
 
     @stream
@@ -222,9 +206,7 @@ class EvaluationJobResource(Handle[D, Evaluation]):
         Raises:
             PlatformTimeout: it is not over within the timeout. It goes on.
         """
-        from rleaas.resources import evaluation_judging as judging
-
-        yield from judging.follow(self.id, kinds_of(kinds), after, timeout, self._context)
+        yield from follow(self.id, kinds_of(kinds), after, timeout, self._context)
 
     @call
     def cancel(self) -> Flow[EvaluationJobResource[D]]:
@@ -233,49 +215,5 @@ class EvaluationJobResource(Handle[D, Evaluation]):
         Raises:
             ConflictError: it has ended already.
         """
-        self._record = yield from cancel(self.id, self._context)
+        self._record = yield from routes.cancel(self.id, self._context)
         return self
-
-
-def describe(record: Evaluation) -> str:
-    """Return how far an evaluation is, for a person."""
-    total = record.asked or len(record.seeds)
-    return f"{record.status} · episode {record.episodes_done}" + (f"/{total}" if total else "")
-
-
-def done(record: Evaluation) -> float | None:
-    """Return how much of an evaluation is done, from 0 to 1."""
-    total = record.asked or len(record.seeds)
-    return record.episodes_done / total if total else None
-
-
-def get(evaluation_id: str, context: Context, deadline: Deadline | None = None) -> Flow[Evaluation]:
-    """Return the evaluation's record."""
-    request = build.get(_path("/api/evaluations/{}", evaluation_id), kind=KIND, ref=evaluation_id)
-    reply = yield from ask(request, context, deadline)
-    return read(Evaluation, request, reply)
-
-
-def report(evaluation_id: str, context: Context) -> Flow[EvaluationReport]:
-    """Return the evaluation's report."""
-    request = build.get(
-        _path("/api/evaluations/{}/report", evaluation_id), kind=KIND, ref=evaluation_id
-    )
-    reply = yield from ask(request, context)
-    return read(EvaluationReport, request, reply)
-
-
-def cancel(evaluation_id: str, context: Context) -> Flow[Evaluation]:
-    """Ask the evaluation to end."""
-    request = build.post(
-        _path("/api/evaluations/{}/cancel", evaluation_id),
-        key=context.new_key(),
-        kind=KIND,
-        ref=evaluation_id,
-    )
-    reply = yield from ask(request, context)
-    return read(Evaluation, request, reply)
-
-
-def _path(template: str, evaluation_id: str) -> str:
-    return build.path(template, evaluation_id, what="evaluation id")

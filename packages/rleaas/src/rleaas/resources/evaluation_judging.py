@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from builtins import list as list_
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from rlcore import Deadline, EvaluationFailed, PlatformTimeout
+from rlcore import EvaluationFailed
 
 from rleaas._flow import request as build
 from rleaas._flow.context import Context
 from rleaas._flow.decode import read, read_list
-from rleaas._flow.poll import Wait, require_seconds, wait
 from rleaas._flow.retry import ask
-from rleaas._flow.wire import Flow, Item, Stream
+from rleaas._flow.wire import Flow
 from rleaas.models import (
     Evaluation,
-    Event,
     HumanAgreement,
     HumanEvalStepScore,
     HumanVerdict,
     KeptVerdict,
     Reproduction,
 )
-from rleaas.resources import evaluation_handle as routes
-from rleaas.resources.event_stream import HOLD, page
+from rleaas.resources import evaluation_routes as routes
+from rleaas.resources.evaluation_progress import until_ended
 from rleaas.resources.references import IdRef, given, ids_of
 
 
@@ -61,22 +59,7 @@ def reproduce(
         "/api/evaluations/{}/reproduce", evaluation_id, body, idempotency_key, context
     )
 
-    def look(deadline: Deadline) -> Flow[Evaluation]:
-        return routes.get(begun.id, context, deadline)
-
-    ended = yield from wait(
-        Wait(
-            what=f"evaluation {begun.id!r}",
-            look=look,
-            finished=lambda record: record.finished,
-            status=lambda record: record.status,
-            describe=routes.describe,
-            fraction=routes.done,
-            timeout=timeout,
-            interval=poll_interval,
-        ),
-        context,
-    )
+    ended = yield from until_ended(begun.id, context, timeout=timeout, interval=poll_interval)
     if ended.status != "completed":
         raise EvaluationFailed(ended.id, ended.reason or ended.status)
     return (yield from reproduction(ended.id, None, context))
@@ -84,7 +67,7 @@ def reproduce(
 
 def reproduction(evaluation_id: str, other: str | None, context: Context) -> Flow[Reproduction]:
     """Return whether an evaluation came out as another one."""
-    path = build.path("/api/evaluations/{}/reproduction", evaluation_id, what="evaluation id")
+    path = routes.path_of("/api/evaluations/{}/reproduction", evaluation_id)
     request = build.get(path, {"other": other}, kind=routes.KIND, ref=evaluation_id)
     reply = yield from ask(request, context)
     return read(Reproduction, request, reply)
@@ -110,7 +93,7 @@ def judge(
         "passed": passed,
         **given(score=score, comments=comments, step_scores=scores, rater=rater),
     }
-    path = build.path("/api/evaluations/{}/human-evals", evaluation_id, what="evaluation id")
+    path = routes.path_of("/api/evaluations/{}/human-evals", evaluation_id)
     key = context.new_key() if idempotency_key is None else idempotency_key
     request = build.post(path, body, key=key, kind=routes.KIND, ref=evaluation_id)
     reply = yield from ask(request, context)
@@ -119,7 +102,7 @@ def judge(
 
 def human_verdicts(evaluation_id: str, context: Context) -> Flow[list_[HumanVerdict]]:
     """Return what people say now of an evaluation's episodes."""
-    path = build.path("/api/evaluations/{}/human-evals", evaluation_id, what="evaluation id")
+    path = routes.path_of("/api/evaluations/{}/human-evals", evaluation_id)
     request = build.get(path, kind=routes.KIND, ref=evaluation_id)
     reply = yield from ask(request, context)
     return read_list(HumanVerdict, request, reply, "verdicts")[0]
@@ -127,45 +110,10 @@ def human_verdicts(evaluation_id: str, context: Context) -> Flow[list_[HumanVerd
 
 def agreement(evaluation_id: str, context: Context) -> Flow[HumanAgreement]:
     """Return how far people and verifiers say the same."""
-    path = build.path("/api/evaluations/{}/agreement", evaluation_id, what="evaluation id")
+    path = routes.path_of("/api/evaluations/{}/agreement", evaluation_id)
     request = build.get(path, kind=routes.KIND, ref=evaluation_id)
     reply = yield from ask(request, context)
     return read(HumanAgreement, request, reply)
-
-
-def follow(
-    evaluation_id: str,
-    kinds: Collection[str] | None,
-    after: int,
-    timeout: float | None,
-    context: Context,
-) -> Stream[Event]:
-    """Yield the evaluation's events after one of them, until it is over.
-
-    Raises:
-        PlatformTimeout: it is not over within the timeout.
-    """
-    require_seconds("timeout", timeout, "follow an evaluation")
-    deadline = Deadline.after(timeout, clock=context.clock)
-    cursor, over = after, False
-    while True:
-        found = yield from page(
-            {"job": evaluation_id}, cursor, deadline, context, 0.0 if over else HOLD
-        )
-        for event in found.events:
-            if kinds is None or event.kind in kinds:
-                yield Item(event)
-        cursor = found.cursor
-        if found.events:
-            continue
-        if over:
-            return
-        record = yield from routes.get(evaluation_id, context)
-        over = record.finished
-        if not over and deadline.expired():
-            raise PlatformTimeout(
-                f"evaluation {evaluation_id!r} is {record.status} after {timeout:g} s"
-            )
 
 
 def _post(
@@ -176,7 +124,7 @@ def _post(
     context: Context,
 ) -> Flow[Evaluation]:
     request = build.post(
-        build.path(template, evaluation_id, what="evaluation id"),
+        routes.path_of(template, evaluation_id),
         body,
         key=context.new_key() if idempotency_key is None else idempotency_key,
         kind=routes.KIND,

@@ -2,54 +2,38 @@
 
 from __future__ import annotations
 
-import operator
 from builtins import list as list_
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import SupportsIndex, cast
 
 from rlcore import ConfigurationError, UnexpectedReply
 
-from rleaas._binding import D, Resource, call, stream
+from rleaas._binding import D, call, stream
 from rleaas._flow import request as build
-from rleaas._flow.decode import read, read_list
+from rleaas._flow.decode import read
 from rleaas._flow.retry import ask, fetch
-from rleaas._flow.wire import Flow, Item, Save, Stream
+from rleaas._flow.wire import Flow, Save, Stream
 from rleaas.models import (
     AuditReport,
     EnvironmentVersion,
     Evaluation,
     EvaluationReport,
     Reproduction,
-    Rollout,
-    RolloutComparison,
 )
 from rleaas.models.training import JOB_STATUSES
-from rleaas.resources import evaluation_handle as routes
 from rleaas.resources import evaluation_judging as judging
+from rleaas.resources import evaluation_routes as routes
 from rleaas.resources.checkpoints import KIND as CHECKPOINT
-from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
-from rleaas.resources.environment_routes import EnvironmentRef, reference, version_reference
+from rleaas.resources.checkpoints import CheckpointRef
+from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.evaluation_handle import EvaluationJobResource
-from rleaas.resources.pages import PAGE, collect, iterate
-from rleaas.resources.references import IdRef, given, id_of, ids_of, require_one_of
-
-_CONFIG_KEYS: Mapping[str, str] = {
-    "seeds": "seeds",
-    "episodes": "episodes",
-    "num_episodes": "episodes",
-    "base_seed": "base_seed",
-    "max_steps": "max_episode_steps",
-    "max_episode_steps": "max_episode_steps",
-    "success_threshold": "success_threshold",
-    "pass_threshold": "pass_threshold",
-    "repetitions": "repetitions",
-    "num_workers": "num_workers",
-    "scenario_ids": "scenario_ids",
-}
+from rleaas.resources.evaluation_request import what_is_played, where_and_by_whom, who_plays
+from rleaas.resources.evaluation_rollouts import EvaluationRollouts
+from rleaas.resources.pages import collect, iterate
+from rleaas.resources.references import IdRef, given, id_of, require_one_of
 
 
-class EvaluationClient(Resource[D]):
+class EvaluationClient(EvaluationRollouts[D]):
     """The evaluations of the platform."""
 
     @call
@@ -118,41 +102,36 @@ class EvaluationClient(Resource[D]):
             SuiteNotFound, ScenarioNotFound, VerifierNotFound: there is none.
             InvalidRequestError: the platform refuses a value; it names it.
         """
-        checkpoint = "" if agent_checkpoint_id == "" else checkpoint_reference(agent_checkpoint_id)
-        settings: dict[str, object | None] = {
-            "scenario_ids": ids_of(scenario_ids, "scenario") if scenario_ids else None,
-            "repetitions": repetitions,
-            "num_workers": num_workers,
-            "pass_threshold": pass_threshold,
-            "seeds": None if seeds is None else _seeds(seeds),
-            "episodes": episodes,
-            "base_seed": base_seed,
-            "max_episode_steps": max_episode_steps,
-            "success_threshold": success_threshold,
-        }
-        _merge(settings, config or {})
-        optional: dict[str, object | None] = {
-            **settings,
-            "scenario_suite_id": _suite(scenario_suite_id),
-            "verifier_ids": ids_of(verifier_ids, "verifier") if verifier_ids else None,
-            "name": name or None,
-            "environment_name": None
-            if environment_name == ""
-            else version_reference(environment_name),
-            "environment_version": environment_version,
-        }
+        player = who_plays(agent_checkpoint_id, agent)
         body: dict[str, object] = {
-            **({} if agent_checkpoint_id == "" else {"agent_checkpoint_id": checkpoint}),
-            **({} if agent == "" else {"agent": _agent(agent)}),
+            **player,
             "purpose": "evaluation",
-            **{key: value for key, value in optional.items() if value is not None},
+            **what_is_played(
+                config or {},
+                scenario_ids=scenario_ids,
+                seeds=seeds,
+                episodes=episodes,
+                base_seed=base_seed,
+                repetitions=repetitions,
+                num_workers=num_workers,
+                pass_threshold=pass_threshold,
+                max_episode_steps=max_episode_steps,
+                success_threshold=success_threshold,
+            ),
+            **where_and_by_whom(
+                environment_name,
+                suite=scenario_suite_id,
+                verifier_ids=verifier_ids,
+                environment_version=environment_version,
+            ),
+            **given(name=name or None),
         }
         request = build.post(
             "/api/evaluations",
             body,
             key=self._context.new_key() if idempotency_key is None else idempotency_key,
             kind=CHECKPOINT,
-            ref=checkpoint,
+            ref=str(player.get("agent_checkpoint_id", "")),
         )
         reply = yield from ask(request, self._context)
         return self._handle(read(Evaluation, request, reply))
@@ -219,149 +198,6 @@ class EvaluationClient(Resource[D]):
                 hint="Leave environment_name out to get the report by its id.",
             )
         return found
-
-    @call
-    def list_rollouts(self, environment_name: EnvironmentRef | None = None) -> Flow[list_[Rollout]]:
-        """Return the rollouts that are stored of an environment, or of all, newest first."""
-        if environment_name is None:
-            request = build.get("/api/rollouts-all")
-        else:
-            name = reference(environment_name)
-            request = build.get(build.path("/api/rollouts/{}", name), kind="environment", ref=name)
-        reply = yield from ask(request, self._context)
-        return read_list(Rollout, request, reply, "rollouts")[0]
-
-    @stream
-    def rollouts(self, evaluation_id: IdRef, *, steps: bool = False) -> Stream[Rollout]:
-        """Yield an evaluation's rollouts in the order of its episodes, asked for as they are read.
-
-        Args:
-            evaluation_id: which evaluation.
-            steps: whether each comes with its steps.
-
-        Raises:
-            EvaluationNotFound: there is no such evaluation.
-        """
-        text = id_of(evaluation_id, routes.KIND)
-        path = build.path("/api/evaluations/{}/rollouts", text)
-        offset = 0
-        while True:
-            params: dict[str, str | int | None] = {"limit": PAGE, "offset": offset}
-            if steps:
-                params["steps"] = "true"
-            request = build.get(path, params, kind=routes.KIND, ref=text)
-            reply = yield from ask(request, self._context)
-            found = read_list(Rollout, request, reply, "rollouts")[0]
-            for one in found:
-                yield Item(one)
-            if len(found) < PAGE:
-                return
-            offset += PAGE
-
-    @call
-    def get_rollout(self, rollout_id: IdRef, environment_name: EnvironmentRef) -> Flow[Rollout]:
-        """Return a rollout of an environment with its steps.
-
-        Raises:
-            NotFoundError: there is none with this id on this environment.
-        """
-        text = id_of(rollout_id, "rollout")
-        path = build.path("/api/rollouts/{}/{}", reference(environment_name), text)
-        request = build.get(path, kind="rollout", ref=text)
-        reply = yield from ask(request, self._context)
-        return read(Rollout, request, reply)
-
-    @call
-    def get_rollout_comparison(
-        self,
-        environment_name: EnvironmentRef,
-        baseline_id: IdRef,
-        trained_id: IdRef,
-        job_id: IdRef | None = None,
-    ) -> Flow[RolloutComparison]:
-        """Return how two rollouts, or two evaluations, of an environment differ.
-
-        Raises:
-            NotFoundError: one of them is not there.
-        """
-        path = build.path("/api/rollout-comparison/{}", reference(environment_name))
-        params = {
-            "baseline_id": id_of(baseline_id, "rollout or evaluation"),
-            "trained_id": id_of(trained_id, "rollout or evaluation"),
-            "job_id": None if job_id is None else id_of(job_id, "training job"),
-        }
-        request = build.get(path, params, kind="rollout")
-        reply = yield from ask(request, self._context)
-        return read(RolloutComparison, request, reply)
-
-    @call
-    def compare(
-        self,
-        agent_checkpoints: Sequence[CheckpointRef] = (),
-        scenario_suite_id: IdRef = "",
-        verifier_ids: Sequence[IdRef] | None = None,
-        environment_name: EnvironmentRef = "",
-        baseline_id: IdRef | None = None,
-        trained_id: IdRef | None = None,
-        job_id: IdRef | None = None,
-    ) -> Flow[RolloutComparison]:
-        """Return how two checkpoints, or two rollouts or evaluations that there are, differ.
-
-        Checkpoints are compared by their newest evaluations of the same scenarios and seeds, on the
-        same version of the environment and by the same verifiers; those that are missing are
-        started and waited for a while. Episodes are paired by scenario, seed and repetition; there
-        is a winner only where the paired difference says so, else it is `inconclusive`.
-
-        Args:
-            agent_checkpoints: two of them, by id or handle: the baseline, then the trained one.
-            scenario_suite_id: a suite that both play.
-            verifier_ids: who judges both, by id, name or handle.
-            environment_name: where to; by default what the baseline was trained on.
-            baseline_id: a rollout or an evaluation, in place of checkpoints; with `trained_id`.
-            trained_id: the other one.
-            job_id: the job that both must be of.
-
-        Raises:
-            ConfigurationError: neither of the two forms is complete.
-            CheckpointNotFound: there is no such checkpoint.
-            ConflictError: the evaluations take longer, or one failed; the error names them.
-        """
-        if baseline_id is not None and trained_id is not None:
-            if environment_name == "":
-                raise ConfigurationError(
-                    "comparing baseline_id and trained_id needs their environment",
-                    hint="Pass environment_name=.",
-                )
-            asking = EvaluationClient.get_rollout_comparison.flow(
-                self, environment_name, baseline_id, trained_id, job_id
-            )
-            return (yield from asking)
-        checkpoints = ids_of(agent_checkpoints, CHECKPOINT)
-        if len(checkpoints) != 2:
-            raise ConfigurationError(
-                f"a comparison is of two checkpoints, not of {len(checkpoints)}",
-                hint="Pass the baseline and the trained one, or baseline_id= and trained_id=.",
-            )
-        body: dict[str, object] = {
-            "agent_checkpoints": checkpoints,
-            "comparison": True,
-            **given(
-                scenario_suite_id=_suite(scenario_suite_id),
-                verifier_ids=ids_of(verifier_ids, "verifier") if verifier_ids else None,
-            ),
-        }
-        if environment_name != "":
-            body["environment_name"] = reference(environment_name)
-        request = build.post(
-            "/api/rollouts",
-            body,
-            key=self._context.new_key(),
-            kind=CHECKPOINT,
-            # The platform waits for what it starts.
-            timeout=self._context.at_least(40.0),
-        )
-        reply = yield from ask(request, self._context)
-        return read(RolloutComparison, request, reply)
 
     @call
     def export_audit_report(
@@ -499,48 +335,6 @@ class EvaluationClient(Resource[D]):
 
     def _handle(self, record: Evaluation) -> EvaluationJobResource[D]:
         return EvaluationJobResource(self._driver, record)
-
-
-def _agent(agent: IdRef | Mapping[str, object]) -> str | dict[str, object]:
-    if isinstance(agent, Mapping) and "kind" in agent:
-        return dict(agent)
-    return id_of(cast("IdRef", agent), "agent")
-
-
-def _suite(suite: IdRef) -> str | None:
-    return None if suite == "" else id_of(suite, "suite")
-
-
-def _seeds(seeds: object) -> list_[int]:
-    if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
-        raise ConfigurationError(f"{seeds!r} is not a list of seeds", hint="Pass [1, 2, 3].")
-    return [_seed(one) for one in cast("Iterable[object]", seeds)]
-
-
-def _seed(seed: object) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, SupportsIndex):
-        raise ConfigurationError(f"seed {seed!r} is not a whole number", hint="Pass [1, 2, 3].")
-    return operator.index(seed)
-
-
-def _merge(settings: dict[str, object | None], config: Mapping[str, object]) -> None:
-    for key, value in config.items():
-        field = _CONFIG_KEYS.get(key)
-        if field is None:
-            raise ConfigurationError(
-                f"unknown key {key!r} in the evaluation's config",
-                hint=f"Known are {', '.join(sorted(_CONFIG_KEYS))}.",
-            )
-        if value is None:
-            continue
-        if field == "seeds":
-            value = _seeds(value)
-        if settings[field] is not None and settings[field] != value:
-            raise ConfigurationError(
-                f"the evaluation is told {field}={settings[field]!r} and config {key}={value!r}",
-                hint="Say it once.",
-            )
-        settings[field] = value
 
 
 def _filters(status: str | None) -> dict[str, str | int | None]:

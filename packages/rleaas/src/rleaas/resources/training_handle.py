@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from builtins import list as list_
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -10,10 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rlcore import (
-    ConfigurationError,
     Deadline,
     EnvironmentIdentity,
-    TrainingJobCancelled,
     TrainingJobFailed,
 )
 
@@ -21,13 +18,11 @@ from rleaas._binding import D, call, stream
 from rleaas._drivers.progress import notebook_display
 from rleaas._flow import request as build
 from rleaas._flow.decode import read_list
-from rleaas._flow.poll import Wait, wait
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Stream
 from rleaas.charts.learning_curve import Axis
 from rleaas.charts.screen import screen_for_people
 from rleaas.models import (
-    Checkpoint,
     Event,
     HumanEvalReply,
     HumanEvalStepScore,
@@ -38,10 +33,12 @@ from rleaas.models import (
     Webhook,
 )
 from rleaas.resources import training_routes as routes
+from rleaas.resources.best_checkpoint import best_checkpoint
 from rleaas.resources.checkpoints import CheckpointResource
 from rleaas.resources.handle import Handle
 from rleaas.resources.human_eval import human_eval
 from rleaas.resources.job_pictures import plot_job, watch_job
+from rleaas.resources.job_progress import metrics_of, until_complete
 from rleaas.resources.job_streams import follow_job, follow_log
 from rleaas.resources.references import kinds_of
 from rleaas.resources.webhooks import register
@@ -200,22 +197,15 @@ class TrainingJobResource(Handle[D, TrainingJob]):
             if on_progress is not None:
                 on_progress(metrics_of(record))
 
-        done = yield from wait(
-            Wait(
-                what=f"training job {self.id!r}",
-                look=look,
-                finished=lambda record: record.finished,
-                status=lambda record: record.status,
-                describe=describe,
-                fraction=lambda record: record.progress / 100,
-                timeout=timeout,
-                interval=poll_interval,
-                seen=seen,
-                progress=progress,
-            ),
+        yield from until_complete(
+            self.id,
+            look,
             self._context,
+            timeout=timeout,
+            interval=poll_interval,
+            seen=seen,
+            progress=progress,
         )
-        raise_if_lost(done)
         return self
 
     @call
@@ -239,25 +229,8 @@ class TrainingJobResource(Handle[D, TrainingJob]):
                 metric.
         """
         records = yield from routes.checkpoints(self.id, self._context)
-        if not records:
-            raise ConfigurationError(
-                f"training job {self.id!r} has no checkpoints",
-                hint="The first is saved after `checkpoint_interval` episodes; a job that ends "
-                "before has none.",
-            )
-        scored = [
-            (-float(value) if lowest else float(value), record.episode or 0, index)
-            for index, record in enumerate(records)
-            if isinstance(value := _score(record, metric), int | float)
-            and not isinstance(value, bool)
-            and math.isfinite(value)
-        ]
-        if not scored:
-            raise ConfigurationError(
-                f"no checkpoint of training job {self.id!r} has a score {metric!r}",
-                hint=f"They have {', '.join(sorted(_scores(records))) or 'none at all'}",
-            )
-        return CheckpointResource(self._driver, records[max(scored)[2]])
+        best = best_checkpoint(records, metric, lowest=lowest, job_id=self.id)
+        return CheckpointResource(self._driver, best)
 
     @call
     def get_logs(self, limit: int | None = None) -> Flow[list_[str]]:
@@ -425,55 +398,3 @@ class TrainingJobResource(Handle[D, TrainingJob]):
             ConflictError: it has ended already.
         """
         return (yield from routes.cancel(self.id, self._context))
-
-
-def metrics_of(record: TrainingJob) -> Metrics:
-    """Return a job's progress in the published keys."""
-    results = record.results
-    return {
-        "job_id": record.job_id,
-        "status": record.status,
-        "current_episode": _episode(record),
-        "num_episodes": record.num_episodes,
-        "progress": record.progress,
-        "avg_reward": results.avg_reward,
-        "success_rate": results.success_rate,
-        "current_tier": results.current_tier,
-        "results": dict(results.items()),
-    }
-
-
-def describe(record: TrainingJob) -> str:
-    """Return how far a job is, for a person."""
-    parts = [f"{record.status} {record.progress} %"]
-    episode = _episode(record)
-    if episode is not None:
-        total = "" if record.num_episodes is None else f"/{record.num_episodes}"
-        parts.append(f"episode {episode}{total}")
-    if record.results.avg_reward is not None:
-        parts.append(f"mean reward {record.results.avg_reward:.1f}")
-    return " · ".join(parts)
-
-
-def raise_if_lost(record: TrainingJob) -> None:
-    """Raise what a job that ended without being complete stands for."""
-    if record.status == "failed":
-        raise TrainingJobFailed(record.job_id, record.reason)
-    if record.status == "cancelled":
-        raise TrainingJobCancelled(record.job_id)
-
-
-def _episode(record: TrainingJob) -> int | None:
-    own = record.current_episode
-    return record.results.current_episode if own is None else own
-
-
-def _score(record: Checkpoint, metric: str) -> object:
-    value = record.get(metric)
-    return record.metrics.get(metric) if value is None else value
-
-
-def _scores(records: Sequence[Checkpoint]) -> set[str]:
-    named = ("avg_reward", "success_rate")
-    found = {name for record in records for name in named if record.get(name) is not None}
-    return found.union(*(record.metrics for record in records))
