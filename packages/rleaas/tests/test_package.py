@@ -1,5 +1,8 @@
+import ast
+import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import rleaas
@@ -47,6 +50,23 @@ def test_what_is_public_is_decided_here() -> None:
 def test_every_public_name_is_there() -> None:
     assert [name for name in rleaas.__all__ if getattr(rleaas, name, None) is None] == []
     assert set(rleaas.__all__) <= set(dir(rleaas))
+
+
+def test_every_public_name_is_what_type_checkers_are_told() -> None:
+    told = [
+        (node.module or "", name.name)
+        for node in ast.walk(ast.parse(Path(rleaas.__file__).read_text()))
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+        if name.name in rleaas.__all__
+    ]
+
+    assert len(told) == len(rleaas.__all__) - 1  # all but __version__
+    assert [
+        (module, name)
+        for module, name in told
+        if getattr(rleaas, name) is not getattr(importlib.import_module(module), name)
+    ] == []
 
 
 def test_other_names_are_not() -> None:
