@@ -14,20 +14,31 @@ from rlcore.mesh_errors import (
     RLMeshException,
     UnsupportedError,
 )
-from rlcore.platform_errors import (
+from rlcore.not_found_errors import (
     AgentNotFound,
-    AuthenticationError,
     CheckpointNotFound,
-    ConflictError,
-    EnvironmentFailed,
     EnvironmentNotFound,
+    EvaluationNotFound,
+    NotFoundError,
+    ScenarioNotFound,
+    SuiteNotFound,
+    ToolNotFound,
+    TrainingJobNotFound,
+    VerifierNotFound,
+)
+from rlcore.outcome_errors import (
+    EnvironmentFailed,
     EvaluationCancelled,
     EvaluationFailed,
-    EvaluationNotFound,
     GraderError,
-    InvalidRequestError,
     ModelFailed,
-    NotFoundError,
+    TrainingJobCancelled,
+    TrainingJobFailed,
+)
+from rlcore.platform_errors import (
+    AuthenticationError,
+    ConflictError,
+    InvalidRequestError,
     PermissionDeniedError,
     PlatformTimeout,
     PlatformUnreachable,
@@ -35,16 +46,9 @@ from rlcore.platform_errors import (
     RateLimitError,
     ReplyFacts,
     RLEaaSAPIError,
-    ScenarioNotFound,
     ServerFailure,
     StatusError,
-    SuiteNotFound,
-    ToolNotFound,
-    TrainingJobCancelled,
-    TrainingJobFailed,
-    TrainingJobNotFound,
     UnsupportedRequestError,
-    VerifierNotFound,
 )
 
 LONGEST_RAW_TEXT = 500
