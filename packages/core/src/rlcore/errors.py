@@ -68,6 +68,9 @@ class Error(Exception):
     def __str__(self) -> str:
         if not self.hint:
             return self.message
+        if "\n" in self.message:
+            # The last line may be a caret's, into which a sentence on the same line would point.
+            return f"{self.message}\n{self.hint}"
         return f"{self.message.rstrip('.')}. {self.hint}"
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -124,12 +127,6 @@ class ExpressionError(ConfigurationError):
         self.reason = reason
         self.expression = expression
         self.position = position
-
-    def __str__(self) -> str:
-        # A caret that a sentence follows on its line would point into that.
-        if not self.hint or self.position is None:
-            return super().__str__()
-        return f"{self.message}\n{self.hint}"
 
 
 def _marked(expression: str, position: int | None) -> str:

@@ -46,7 +46,9 @@ def test_tools_are_registered_found_changed_and_deleted(colour: Colour, name: st
 def test_verifiers_are_versioned_attached_and_switched(colour: Colour, name: str) -> None:
     async def conversation(client: AsyncClient) -> None:
         env = await client.environments.create(name)
-        made = await client.verifiers.create(name, "rule-based", env, config={"conditions": []})
+        made = await client.verifiers.create(
+            name, "rule-based", env, config={"conditions": ["paid"]}
+        )
         found = await client.Verifier.get(name)
         assert (found.id, found["type"]) == (made.id, "rule_based")
         await found.update(description="changed", logic={"conditions": ["amount > 3"]})

@@ -13,6 +13,9 @@ NONSENSE: list[dict[str, object]] = [
     {"logic": []},
     {"failure_policy": {"penalty": "much"}},
     {"failure_policy": {"unknown": 1}},
+    {"failure_policy": {"hard_fail": "yes"}},
+    {"failure_policy": {"penalty": 1.0}},
+    {"logic": {"conditions": []}},
     {"id": "a\0b"},
 ]
 
@@ -45,6 +48,13 @@ def test_a_new_verifier_is_active_with_a_policy_and_version_1(platform: Running)
     assert get(platform) == {**made, "audited": False}
 
 
+def test_a_misspelt_key_of_a_policy_is_refused_with_the_nearest_one(platform: Running) -> None:
+    reply = platform.http.post("/api/verifiers", json={**RULE, "failure_policy": {"hrad_fail": 1}})
+
+    assert reply.status_code == 422
+    assert "Did you mean 'hard_fail'?" in reply.text
+
+
 def test_a_repeated_create_changes_the_same_verifier_and_makes_no_version(
     platform: Running,
 ) -> None:
@@ -58,7 +68,9 @@ def test_a_repeated_create_changes_the_same_verifier_and_makes_no_version(
 def test_what_a_verifier_judges_by_makes_a_version(platform: Running) -> None:
     create(platform)
     changed = platform.ok(
-        platform.http.put("/api/verifiers/verif_rule_1", json={"logic": {"conditions": []}})
+        platform.http.put(
+            "/api/verifiers/verif_rule_1", json={"logic": {"conditions": ["amount <= 9"]}}
+        )
     )
     platform.http.put("/api/verifiers/verif_rule_1", json={"failure_policy": {"penalty": -1.0}})
 
@@ -66,8 +78,8 @@ def test_what_a_verifier_judges_by_makes_a_version(platform: Running) -> None:
     assert changed["version"] == 2
     assert [one["logic"] for one in platform.listed(versions, "versions")] == [
         RULE["logic"],
-        {"conditions": []},
-        {"conditions": []},
+        {"conditions": ["amount <= 9"]},
+        {"conditions": ["amount <= 9"]},
     ]
     assert get(platform)["failure_policy"] == {
         "hard_fail": False,

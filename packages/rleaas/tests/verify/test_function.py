@@ -15,6 +15,7 @@ from rleaas.verify import (
     FunctionVerifier,
     Means,
     Trajectory,
+    Ungraded,
     Verdict,
     check,
     judge_of,
@@ -163,3 +164,36 @@ def test_a_source_that_fails_gives_no_judge() -> None:
         judge_of(
             definition("1 / 0\ndef judge(t): return 1"), means=Means(load=python_verifier.load)
         )
+
+
+def test_a_function_is_tested_and_audited_where_it_is_written() -> None:
+    @rleaas.verifier
+    def checked(trajectory: Trajectory) -> bool:
+        return "run_aml_check" in trajectory.tool_calls
+
+    good, bad = Trajectory.of([{"tool": "run_aml_check"}]), Trajectory.of([{"tool": "wire"}])
+    verdict, whole = checked.test({"amount": 3}, [{"tool": "wire"}]), checked.test(trajectory=good)
+    report = checked.audit(good=[good], bad=[bad])
+
+    assert isinstance(verdict, Verdict)
+    assert isinstance(whole, Verdict)
+    assert (verdict.passed, whole.passed, report.passed) == (False, True, True)
+    with pytest.raises(ConfigurationError, match="a state of its own"):
+        checked.test({"amount": 3}, good)
+
+
+def test_a_function_that_fails_says_so_when_it_is_tested() -> None:
+    @rleaas.verifier
+    def broken(trajectory: Trajectory) -> bool:
+        return bool(trajectory.state["amount"])
+
+    outcome = broken.test()
+
+    assert isinstance(outcome, Ungraded)
+    assert outcome.reason == "exception"
+
+
+@pytest.mark.parametrize("wrong", [{"penalty": 1.0}, {"hard_fail": "yes"}])
+def test_the_policy_of_a_function_is_read_as_that_of_any_verifier(wrong: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError, match="failure_policy"):
+        rleaas.verifier(**wrong)  # type: ignore[call-overload]

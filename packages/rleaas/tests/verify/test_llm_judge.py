@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 from rlcore import ConfigurationError, GraderError
 from rleaas.llm import DirectoryCache, OpenAIChat
 from rleaas.verify import (
     Definition,
+    JudgeModel,
     Means,
+    ModelAnswer,
     Trajectory,
     Ungraded,
     Verdict,
@@ -22,6 +25,7 @@ from rleaas.verify import (
     judge_of,
     judged,
 )
+from rleaas.verify.model import Message
 
 from ..llm.model_server import (  # noqa: TID252 - the server that language models are played by
     ModelServer,
@@ -264,3 +268,102 @@ def test_a_rubric_without_dimensions_or_rewards_grades_the_whole() -> None:
         verdict = judge_of(plain, means=means(server)).judge(EPISODE)
 
     assert (verdict.score, verdict.reward, verdict.passed) == (0.5, 0.5, False)
+
+
+class Answers:
+    """A language model of one's own, as a notebook has it."""
+
+    identity = "mine"
+
+    def __init__(self, *said: object) -> None:
+        self.said = list(said)
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        json_schema: Mapping[str, object] | None = None,
+        timeout: float,
+    ) -> ModelAnswer:
+        said = self.said.pop(0)
+        if isinstance(said, Exception):
+            raise said
+        return ModelAnswer(cast("str", said))
+
+
+def test_a_model_of_ones_own_judges_in_a_notebook() -> None:
+    verdict = judge_of(definition(), means=Means(model=Answers(answer()))).judge(EPISODE)
+
+    assert verdict.score == 0.875
+    assert verdict.usage == {"calls": 1, "cached": 0, "input_tokens": 0, "output_tokens": 0}
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        (TimeoutError("late"), "timeout"),
+        (RuntimeError("broken"), "exception"),
+        (AttributeError("no such thing"), "exception"),
+    ],
+)
+def test_whatever_a_model_raises_is_no_verdict(raised: Exception, reason: str) -> None:
+    judge = judge_of(definition(), means=Means(model=Answers(raised)))
+
+    with pytest.raises(GraderError) as caught:
+        judge.judge(EPISODE)
+
+    assert (caught.value.reason, caught.value.__cause__) == (reason, raised)
+    assert str(raised) in str(caught.value)
+
+
+def test_an_answer_that_is_no_text_is_asked_for_again_and_is_no_verdict() -> None:
+    judge = judge_of(definition(max_attempts=2), means=Means(model=Answers(None, answer())))
+    assert judge.judge(EPISODE).score == 0.875
+
+    with pytest.raises(GraderError, match="it answered NoneType, no text"):
+        judge_of(definition(max_attempts=1), means=Means(model=Answers(None))).judge(EPISODE)
+
+
+def test_two_grades_of_one_dimension_are_no_answer() -> None:
+    twice = '{"scores": {"accuracy": 5, "tone": 5, "accuracy": 1}, "explanation": "x"}'
+    judge = judge_of(definition(max_attempts=1), means=Means(model=Answers(twice)))
+
+    with pytest.raises(GraderError, match="its answer has 'accuracy' twice") as caught:
+        judge.judge(EPISODE)
+    assert caught.value.reason == "invalid_answer"
+
+
+def test_what_cannot_answer_is_refused_as_a_model_where_it_is_given() -> None:
+    with pytest.raises(ConfigurationError, match="str is no language model") as caught:
+        Means(model=cast("JudgeModel", "gpt"))
+    assert caught.value.code == "invalid_judge_model"
+
+    with pytest.raises(ConfigurationError, match="NoneType is no language model"):
+        judge_of(definition(), means=Means(model=cast("JudgeModel", dict[str, object]().get)))
+
+
+@pytest.mark.parametrize(
+    ("mapping", "said"),
+    [
+        ({"5": 1.0}, "no reward of 1, the worst grade"),
+        ({"1": 0.0}, "no reward of 5, the best grade"),
+        ({"5": 7, "1": 0}, "the reward of '5' is not from -1 to 1"),
+        ({"5": 1, "1": -1e300}, "the reward of '1' is not from -1 to 1"),
+        ({"5": 0.0, "1": 1.0}, "1 is worth more than 5, a better grade"),
+        ({"5": 1.0, "5.0": 0.9, "1": 0.0}, "5 is there twice"),
+    ],
+)
+def test_a_map_of_rewards_that_prefers_or_forgets_grades_is_refused(
+    mapping: Mapping[str, float], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        check(definition(score_to_reward_mapping=mapping))
+
+
+def test_the_ends_of_a_scale_are_enough_and_the_reward_between_is_linear() -> None:
+    with model_server(answer(2, 2)) as server:
+        judge = judge_of(
+            definition(score_to_reward_mapping={"1": -1.0, "5": 1.0}), means=means(server)
+        )
+        # By hand: 2 is a quarter of the way from 1 to 5; then the penalty of -1 is added.
+        assert judge.judge(EPISODE).reward == pytest.approx(-0.5 - 1.0)

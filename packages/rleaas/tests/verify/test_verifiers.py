@@ -230,7 +230,8 @@ def test_a_condition_that_cannot_be_read_is_refused_with_its_number_and_a_caret(
 
 def test_nothing_to_judge_by_is_never_a_pass() -> None:
     nobody: dict[str, Definition] = {}
-    for empty in (rule(), order(), composite()):
+    for kind in ("rule_based", "trajectory_based", "composite"):
+        empty = Definition(type=kind)
         check(empty)
         with pytest.raises(ConfigurationError) as caught:
             judge_of(empty, nobody.__getitem__)
@@ -306,3 +307,47 @@ def test_an_order_that_no_episode_can_keep_is_refused() -> None:
         ConfigurationError, match=r"go in a circle: '.' before '.' before '.' before"
     ):
         check(Definition(type="trajectory_based", logic=logic))
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ({"hrad_fail": True}, "unknown key 'hrad_fail'. Did you mean 'hard_fail'?"),
+        ({"hard_fail": "true"}, "hard_fail is true or false, not 'true'"),
+        ({"hard_fail": 1}, "hard_fail is true or false, not 1"),
+        ({"log_failure": "no"}, "log_failure is true or false, not 'no'"),
+        ({"penalty": 1e9}, "penalty is from -1000 to 0, not 1e+09"),
+        ({"penalty": 0.5}, "penalty is from -1000 to 0, not 0.5"),
+        ({"penalty": -1e300}, "penalty is from -1000 to 0, not -1e+300"),
+        ({"penalty": True}, "penalty is a number, not True"),
+        ({"penalty": "-1"}, "penalty is a number, not '-1'"),
+    ],
+)
+def test_a_policy_is_read_strictly_whatever_the_verifier_is(
+    policy: Mapping[str, object], said: str
+) -> None:
+    for kind in ("rule_based", "trajectory_based", "llm_judge", "composite", "python"):
+        with pytest.raises(ConfigurationError, match="failure_policy") as caught:
+            check(Definition(type=kind, failure_policy=policy))
+        assert said in str(caught.value)
+    with pytest.raises(ConfigurationError):
+        judge_of(rule(AML, failure_policy=policy))
+
+
+@pytest.mark.parametrize(
+    ("kind", "logic"),
+    [
+        ("rule_based", {"conditions": []}),
+        ("rule_based", {"condition_logic": "OR"}),
+        ("trajectory_based", {"required_actions": [], "forbidden_actions": []}),
+        ("composite", {"components": []}),
+        ("llm_judge", {"evaluation_prompt": " "}),
+    ],
+)
+def test_logic_that_judges_by_nothing_is_refused_where_it_is_written(
+    kind: str, logic: Mapping[str, object]
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check(Definition(type=kind, name="v", logic=logic))
+    assert caught.value.code == "verifier_incomplete"
+    check(Definition(type=kind, name="v"))

@@ -15,6 +15,7 @@ from rleaas.verify.judge import Judge
 from rleaas.verify.llm_judge import LlmJudge, read_rubric
 from rleaas.verify.means import NO_MEANS, FunctionSource, Means
 from rleaas.verify.order import read_order
+from rleaas.verify.policy import read_policy
 from rleaas.verify.rule import read_rule
 from rleaas.verify.verdict import FailurePolicy
 
@@ -80,28 +81,34 @@ Find = Callable[[str], Definition]
 
 
 def check(definition: Definition) -> None:
-    """Refuse a definition that could not judge; one without conditions may still be completed.
+    """Refuse a definition that could not judge; one without any logic may still be completed.
 
     Raises:
         ExpressionError: a condition cannot be read; a caret shows where.
         ConfigurationError: another part is wrong.
     """
+    policy_of(definition)
     if definition.type == COMPOSITE:
         read.require_known(definition.logic, _COMPOSITE_KEYS, definition.label)
         read.share(definition.logic, "overall_pass_threshold", 0.75, definition.label)
         ids = [one for one, _, _ in definition.components]
+        if definition.logic and not ids:
+            raise _incomplete(definition, "Give it components")
         if definition.id and definition.id in ids:
             raise in_a_circle([definition.id, definition.id])
         repeated = {one for one in ids if ids.count(one) > 1}
         if repeated:
             raise read.refused(definition.label, f"component {min(repeated)!r} is listed twice")
     elif definition.type == LLM_JUDGE:
-        read_rubric(definition.logic, definition.label)
+        rubric = read_rubric(definition.logic, definition.label)
+        if definition.logic and not rubric.prompt:
+            raise _incomplete(definition, "Give it an evaluation_prompt")
     elif definition.type == PYTHON:
         if definition.logic:
             _source(definition)
     elif definition.type in BUILT:
-        _single(definition)
+        # A list of conditions that is empty was meant to have some.
+        _single(definition, complete=bool(definition.logic))
 
 
 def judge_of(definition: Definition, find: Find | None = None, *, means: Means = NO_MEANS) -> Judge:
@@ -212,6 +219,13 @@ def _built(definition: Definition) -> Judge:
 
 def _single(definition: Definition, *, complete: bool = False) -> Judge:
     make = read_rule if definition.type == RULE_BASED else read_order
+    made = make(
+        definition.logic,
+        policy_of(definition),
+        where=definition.label,
+        verifier=definition.id,
+        version=definition.version,
+    )
     if complete and not _says_something(definition):
         raise _incomplete(
             definition,
@@ -219,13 +233,7 @@ def _single(definition: Definition, *, complete: bool = False) -> Judge:
             if definition.type == RULE_BASED
             else "Give it required_actions, forbidden_actions or max_allowed_steps",
         )
-    return make(
-        definition.logic,
-        policy_of(definition),
-        where=definition.label,
-        verifier=definition.id,
-        version=definition.version,
-    )
+    return made
 
 
 def _source(definition: Definition) -> FunctionSource:
@@ -250,12 +258,7 @@ def policy_of(definition: Definition) -> FailurePolicy:
     Raises:
         ConfigurationError: it is written wrongly.
     """
-    given = definition.failure_policy
-    return FailurePolicy(
-        hard_fail=given.get("hard_fail") is True,
-        penalty=read.number(given, "penalty", 0.0, f"{definition.label}: failure_policy"),
-        log_failure=given.get("log_failure") is not False,
-    )
+    return read_policy(definition.failure_policy, definition.label)
 
 
 def _says_something(definition: Definition) -> bool:

@@ -7,14 +7,17 @@ import copy
 import inspect
 import math
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from rlcore import ConfigurationError, GraderError
 
 from rleaas.verify import logic as read
+from rleaas.verify.auditing import PROBED, REPEATS, AuditReport, audit
 from rleaas.verify.means import FunctionSource
+from rleaas.verify.outcome import Ungraded, judged
+from rleaas.verify.policy import read_policy
 from rleaas.verify.trajectory import Trajectory
 from rleaas.verify.verdict import DEFAULT_POLICY, Check, FailurePolicy, Verdict
 from rleaas.verify.work import Work
@@ -73,6 +76,51 @@ class FunctionVerifier:
         except Exception as error:
             raise self._failed("exception", told(error)) from error
         return self._verdict(said)
+
+    def test(
+        self,
+        state: Mapping[str, object] | None = None,
+        trajectory: Sequence[Mapping[str, object]] | Trajectory = (),
+    ) -> Verdict | Ungraded:
+        """Judge an episode: the state at its end, and its steps such as `{"tool": "wire"}`.
+
+        An answer that is no verdict is told as `Ungraded`, not raised.
+
+        Raises:
+            ConfigurationError: a step makes no sense, or a trajectory has a state beside its own.
+        """
+        if not isinstance(trajectory, Trajectory):
+            return judged(self, Trajectory.of(trajectory, state))
+        if state is not None:
+            raise ConfigurationError(
+                "a trajectory has a state of its own", code="invalid_trajectory", hint="Give one"
+            )
+        return judged(self, trajectory)
+
+    def audit(
+        self,
+        good: Iterable[Trajectory],
+        bad: Iterable[Trajectory],
+        *,
+        repeats: int = REPEATS,
+        probed: int = PROBED,
+        allow_empty: bool = False,
+        most_wrong: float = 0.0,
+    ) -> AuditReport:
+        """Test it with episodes whose worth is known, and with tricks on them; see `verify.audit`.
+
+        Raises:
+            ConfigurationError: there is no good or no bad episode, or more than a thousand.
+        """
+        return audit(
+            self,
+            good=good,
+            bad=bad,
+            repeats=repeats,
+            probed=probed,
+            allow_empty=allow_empty,
+            most_wrong=most_wrong,
+        )
 
     def source(self) -> dict[str, object]:
         """What a server needs to register it, as `logic`: the source of the file's function.
@@ -169,18 +217,19 @@ def verifier(
         weight: its share among others.
         threshold: the score that passes.
         hard_fail: whether an episode that fails it is no success, whatever others say.
-        penalty: added to the reward of an episode that fails it.
+        penalty: added to the reward of an episode that fails it: at most 0.
         log_failure: whether failures are told.
 
     Raises:
-        ConfigurationError: the weight is not above 0, or the threshold not from 0 to 1.
+        ConfigurationError: the weight is not above 0, the threshold not from 0 to 1, or the penalty
+            above 0.
     """
     if not (math.isfinite(weight) and weight > 0):
         raise ConfigurationError(f"the weight of a verifier is above 0, not {weight!r}")
     if not 0 <= threshold <= 1:
         raise ConfigurationError(f"the threshold of a verifier is from 0 to 1, not {threshold!r}")
-    if not math.isfinite(penalty):
-        raise ConfigurationError(f"the penalty of a verifier is a finite number, not {penalty!r}")
+    said = {"hard_fail": hard_fail, "penalty": penalty, "log_failure": log_failure}
+    policy = read_policy(said, f"verifier {name!r}" if name else "verifier")
 
     def made(function: Function) -> FunctionVerifier:
         return FunctionVerifier(
@@ -188,7 +237,7 @@ def verifier(
             name=name or function.__name__,
             weight=weight,
             threshold=threshold,
-            policy=FailurePolicy(hard_fail=hard_fail, penalty=penalty, log_failure=log_failure),
+            policy=policy,
         )
 
     return made if function is None else made(function)

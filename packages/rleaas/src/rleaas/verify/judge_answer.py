@@ -62,7 +62,7 @@ def _object(text: str) -> Mapping[str, object]:
     if len(plain) > _LONGEST:
         raise BadAnswer("invalid_answer", f"its answer has {len(plain)} characters")
     try:
-        said: object = json.loads(plain, parse_constant=_refuse)
+        said: object = json.loads(plain, parse_constant=_refuse, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         raise BadAnswer("prose", f"it answered no JSON: {text[:200]!r}") from None
     if not isinstance(said, Mapping):
@@ -83,3 +83,13 @@ def _on_scale(name: str, value: object, low: float, high: float) -> float:
 
 def _refuse(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON")
+
+
+def _once(pairs: Sequence[tuple[str, object]]) -> Mapping[str, object]:
+    """An object whose keys differ: of two grades of a dimension nobody knows which is meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise BadAnswer("invalid_answer", f"its answer has {twice[:100]!r} twice")
+    return found

@@ -9,6 +9,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import cast
 
 from rlcore import GraderError, ModelFailed
@@ -49,7 +50,8 @@ class Rubric:
         dimensions: what is graded, with what it means.
         low: the worst grade.
         high: the best one.
-        rewards: the reward of a mean grade, between the points linearly; empty: the score.
+        rewards: the reward of a mean grade: points from the worst grade to the best, which never
+            fall and lie from -1 to 1, and linear between two of them; empty: the score.
         pass_threshold: the score from 0 to 1 that passes.
         attempts: how often it is asked for an answer that can be read.
         seconds: how long all attempts may take.
@@ -76,12 +78,9 @@ class Rubric:
         """What the mean grade is worth."""
         if not self.rewards:
             return self.score(grade)
-        points = [point for point, _ in self.rewards]
-        place = bisect_left(points, grade)
+        place = bisect_left([point for point, _ in self.rewards], grade)
         if place == 0:
             return self.rewards[0][1]
-        if place == len(points):
-            return self.rewards[-1][1]
         (left, below), (right, above) = self.rewards[place - 1], self.rewards[place]
         return below + (above - below) * (grade - left) / (right - left)
 
@@ -188,24 +187,34 @@ class LlmJudge:
             spent.calls += 1
             try:
                 answer = self.model.complete(said, json_schema=schema, timeout=left)
+                spent.count(answer)
+                text = cast("object", answer.text)
+            except GraderError:
+                raise
             except ModelFailed as error:
                 raise self._failed(
                     error.reason, error.detail, retryable=error.reason != "refused"
                 ) from error
-            spent.count(answer)
+            except Exception as error:
+                # The model is somebody's code: what it raises is no verdict, whatever it is.
+                reason = "timeout" if isinstance(error, TimeoutError) else "exception"
+                raise self._failed(reason, f"{type(error).__name__}: {error}"[:500]) from error
+            if not isinstance(text, str):
+                bad = BadAnswer("invalid_answer", f"it answered {type(text).__name__}, no text")
+                continue
             try:
-                return answer.text, self._read(answer.text)
+                return text, self._read(text)
             except BadAnswer as wrong:
                 bad = wrong
             correction = f"That is no answer: {bad.detail[:300]}. Answer with the JSON object only."
             said = [
                 *messages,
-                {"role": "assistant", "content": answer.text[:2_000] or "(nothing)"},
+                {"role": "assistant", "content": text[:2_000] or "(nothing)"},
                 {"role": "user", "content": correction},
             ]
         if bad is None:
             raise self._failed("timeout", f"nothing came within {self.rubric.seconds:g} s")
-        raise self._failed(bad.reason, bad.detail)
+        raise self._failed(bad.reason, bad.detail) from bad
 
     def _read(self, text: str) -> Grades:
         rubric = self.rubric
@@ -317,5 +326,30 @@ def _rewards(value: object, low: float, high: float, where: str) -> tuple[tuple[
             raise read.refused(
                 where, f"score_to_reward_mapping: {key!r} is not from {low:g} to {high:g}"
             )
+        if point in points:
+            raise read.refused(where, f"score_to_reward_mapping: {point:g} is there twice")
         points[point] = read.number(mapping, key, 0.0, f"{where}: score_to_reward_mapping")
+        if not abs(points[point]) <= 1:
+            raise read.refused(
+                where, f"score_to_reward_mapping: the reward of {key!r} is not from -1 to 1"
+            )
+    _require_rising(points, low, high, where)
     return tuple(sorted(points.items()))
+
+
+def _require_rising(points: Mapping[float, float], low: float, high: float, where: str) -> None:
+    """Refuse a map that says nothing of an end of the scale, or prefers a worse grade."""
+    for end, word in ((low, "worst"), (high, "best")):
+        if end not in points:
+            raise read.refused(
+                where,
+                f"score_to_reward_mapping has no reward of {end:g}, the {word} grade",
+                "Give both ends of the scale; between two grades the reward is linear",
+            )
+    grades = sorted(points)
+    for worse, better in pairwise(grades):
+        if points[worse] > points[better]:
+            raise read.refused(
+                where,
+                f"score_to_reward_mapping: {worse:g} is worth more than {better:g}, a better grade",
+            )

@@ -48,6 +48,20 @@ def number(logic: Mapping[str, object], key: str, default: float, where: str) ->
     return found
 
 
+def flag(logic: Mapping[str, object], key: str, default: bool, where: str) -> bool:
+    """True or false.
+
+    Raises:
+        ConfigurationError: it is something else; a text such as "false" too.
+    """
+    value = logic.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise refused(where, f"{key} is true or false, not {value!r}"[:300])
+    return value
+
+
 def share(logic: Mapping[str, object], key: str, default: float, where: str) -> float:
     """A number from 0 to 1.
 

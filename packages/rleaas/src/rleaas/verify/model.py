@@ -12,8 +12,8 @@ Message = Mapping[str, Value]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
 
 
-class ModelAnswer(Protocol):
-    """What a model said, and what that took."""
+class Answered(Protocol):
+    """What a model said, and what that took: a `ModelAnswer`, or what looks like one."""
 
     @property
     def text(self) -> str:
@@ -31,6 +31,15 @@ class ModelAnswer(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What a model of your own said, and how many tokens that took, where it is known."""
+
+    text: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
 class JudgeModel(Protocol):
     """A language model that judges, such as one of `rleaas.llm`."""
 
@@ -45,11 +54,11 @@ class JudgeModel(Protocol):
         *,
         json_schema: Mapping[str, Value] | None = None,
         timeout: float,
-    ) -> ModelAnswer:
+    ) -> Answered:
         """Answer, as JSON of this schema where there is one, within so many seconds.
 
         Raises:
-            ModelFailed: it did not.
+            ModelFailed: it did not. Whatever else it raises is a `grader_error` too.
         """
         ...
 
@@ -75,7 +84,7 @@ class Meter:
     input_tokens: int = 0
     output_tokens: int = 0
 
-    def count(self, answer: ModelAnswer) -> None:
+    def count(self, answer: Answered) -> None:
         """Count an answer."""
         self.input_tokens += answer.input_tokens
         self.output_tokens += answer.output_tokens

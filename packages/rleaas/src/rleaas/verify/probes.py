@@ -98,7 +98,7 @@ def _forged(bad: Trajectory, good: Sequence[Trajectory]) -> Iterator[Trajectory]
         # The tools of a good episode as text, in an action and as one strange name.
         names = list(model.tool_calls)
         yield _then(bad, Step(action={"tool_calls": cast("Value", names)}))
-        yield _then(bad, Step(calls=(ToolCall(", ".join(names) or "none"),)))
+        yield _then(bad, Step(calls=(ToolCall("called " + ", ".join(names)),)))
         yield _then(bad, Step(action="I called " + ", ".join(names), info={"tool_calls": names}))
 
 

@@ -1,20 +1,28 @@
 """What requests about verifiers may say."""
 
-from typing import Annotated
+from typing import Annotated, cast
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from rleaas.server.routes.bodies import Body, JsonObject
 from rleaas.server.routes.catalogue_bodies import Id, Name, Record, Text, Word
 from rleaas.server.rules.catalogue import VerifierStatus, VerifierType, verifier_type
+from rleaas.server.rules.verifiers import WORST_PENALTY, require_policy
 
 
 class Policy(Body):
     """What follows when a verifier fails an episode."""
 
-    hard_fail: bool = False
-    penalty: float = Field(0.0, allow_inf_nan=False)
-    log_failure: bool = True
+    hard_fail: bool = Field(False, strict=True)
+    penalty: float = Field(0.0, allow_inf_nan=False, ge=WORST_PENALTY, le=0, strict=True)
+    log_failure: bool = Field(True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_the_engine_reads_it(cls, given: object) -> object:
+        if isinstance(given, dict):
+            require_policy(cast("JsonObject", given))
+        return cast("object", given)
 
 
 class VerifierFields(Record):

@@ -4,8 +4,20 @@ from collections.abc import Mapping
 
 from rleaas.verify import Definition, check
 from rleaas.verify.definition import BUILT
+from rleaas.verify.policy import WORST_PENALTY, read_policy
+
+__all__ = ["HUMAN_EVALUATION", "WORST_PENALTY", "is_built", "require_policy", "require_sound"]
 
 HUMAN_EVALUATION = "human_evaluation"
+
+
+def require_policy(given: Mapping[str, object]) -> None:
+    """Refuse a failure policy that the engine would not read.
+
+    Raises:
+        ConfigurationError: a key is unknown, with the nearest one, or a value is wrong.
+    """
+    read_policy(given, "verifier")
 
 
 def require_sound(
