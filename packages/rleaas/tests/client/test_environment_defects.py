@@ -10,7 +10,8 @@ from rlcore import AuthenticationError, ConfigurationError, EnvironmentNotFound
 from rleaas._flow.wire import Flow
 from rleaas.models import Environment
 from rleaas.resources.data_assets import DataAssetsClient
-from rleaas.resources.deployments import DeploymentsClient, from_infrastructure
+from rleaas.resources.deployment_routes import from_infrastructure
+from rleaas.resources.deployments import DeploymentsClient
 from rleaas.resources.environment_handle import EnvironmentResource
 from rleaas.resources.environments import EnvironmentsClient
 from rleaas.testing import Offline, converse, reply

@@ -1,16 +1,12 @@
-"""Deployments: record, look up, probe; the words of clouds."""
+"""Deployments: record, look up, probe."""
 
 from __future__ import annotations
 
 from builtins import list as list_
 from collections.abc import Mapping, Sequence
-from typing import TypeVar, cast
 
-from rlcore import ConfigurationError
-
-from rleaas._binding import D, Resource, call
+from rleaas._binding import D, call
 from rleaas._flow import request as build
-from rleaas._flow.context import Context
 from rleaas._flow.decode import read, read_list
 from rleaas._flow.retry import ask
 from rleaas._flow.wire import Flow, Request
@@ -23,18 +19,14 @@ from rleaas.models.deployment import (
     ModelProbe,
 )
 from rleaas.models.environment_parts import PublicUrls
+from rleaas.resources import deployment_routes as routes
 from rleaas.resources import environment_parts as parts
+from rleaas.resources.clouds import Clouds
+from rleaas.resources.deployment_routes import DeploymentRef
 from rleaas.resources.environment_routes import EnvironmentRef, reference
-from rleaas.resources.references import IdRef, id_of
-
-KIND = "deployment"
-DeploymentRef = IdRef
-S = TypeVar("S", bound=Shape)
-# How much longer than it holds the request a server may take to answer.
-SPARE_SECONDS = 15.0
 
 
-class DeploymentsClient(Resource[D]):
+class DeploymentsClient(Clouds[D]):
     """Records of where environments run. The platform's own server applies nothing to clusters."""
 
     @call
@@ -151,7 +143,7 @@ class DeploymentsClient(Resource[D]):
             "repo_token": repo_token,
             "image": image,
         }
-        return (yield from create(given, self._context))
+        return (yield from routes.create(given, self._context))
 
     @call
     def list(self, env_name: EnvironmentRef | None = None) -> Flow[list_[Deployment]]:
@@ -169,25 +161,28 @@ class DeploymentsClient(Resource[D]):
         Raises:
             NotFoundError: there is none.
         """
-        return (yield from _get(Deployment, deployment_id, "", self._context))
+        return (yield from routes.get(Deployment, deployment_id, "", self._context))
 
     @call
     def delete(self, deployment_id: DeploymentRef) -> Flow[Shape]:
         """Forget a deployment; what runs on a cluster is not touched."""
         request = Request(
-            method="DELETE", path=_path(deployment_id), kind=KIND, ref=_id(deployment_id)
+            method="DELETE",
+            path=routes.path_of(deployment_id),
+            kind=routes.KIND,
+            ref=routes.text_of(deployment_id),
         )
         return read(Shape, request, (yield from ask(request, self._context)))
 
     @call
     def sync(self, deployment_id: DeploymentRef) -> Flow[Deployment]:
         """Have the platform look at the cluster, where it knows one; return the record."""
-        return (yield from _post(Deployment, deployment_id, "/sync", {}, self._context))
+        return (yield from routes.post(Deployment, deployment_id, "/sync", {}, self._context))
 
     @call
     def deploy_app(self, deployment_id: DeploymentRef) -> Flow[Deployment]:
         """Ask for the application to be deployed; its `app_status` says what came of it."""
-        return (yield from _post(Deployment, deployment_id, "/deploy-app", {}, self._context))
+        return (yield from routes.post(Deployment, deployment_id, "/deploy-app", {}, self._context))
 
     @call
     def set_app_status(
@@ -199,7 +194,11 @@ class DeploymentsClient(Resource[D]):
             InvalidRequestError: the word is not one of a deployment's.
         """
         body = {"status": status, "message": message}
-        return (yield from _post(Deployment, deployment_id, "/set-app-status", body, self._context))
+        return (
+            yield from routes.post(
+                Deployment, deployment_id, "/set-app-status", body, self._context
+            )
+        )
 
     @call
     def stream_logs(
@@ -208,11 +207,11 @@ class DeploymentsClient(Resource[D]):
         """Return the log lines after `cursor`; without any, wait a while for some."""
         query = {"cursor": max(0, cursor), "wait_seconds": min(max(wait_seconds, 1), 30)}
         request = build.get(
-            _path(deployment_id) + "/logs/stream",
+            routes.path_of(deployment_id) + "/logs/stream",
             query,
-            kind=KIND,
-            ref=_id(deployment_id),
-            timeout=self._context.at_least(query["wait_seconds"] + SPARE_SECONDS),
+            kind=routes.KIND,
+            ref=routes.text_of(deployment_id),
+            timeout=self._context.at_least(query["wait_seconds"] + routes.SPARE_SECONDS),
         )
         return read(DeploymentLogs, request, (yield from ask(request, self._context)))
 
@@ -233,7 +232,10 @@ class DeploymentsClient(Resource[D]):
         """
         query = {"version": version, "secret": True if secret else None}
         request = build.get(
-            _path(deployment_id) + "/manifests", query, kind=KIND, ref=_id(deployment_id)
+            routes.path_of(deployment_id) + "/manifests",
+            query,
+            kind=routes.KIND,
+            ref=routes.text_of(deployment_id),
         )
         return read(Manifests, request, (yield from ask(request, self._context)))
 
@@ -242,7 +244,7 @@ class DeploymentsClient(Resource[D]):
         self, deployment_id: DeploymentRef, *, url_type: str | None = None
     ) -> Flow[list_[dict[str, object]]]:
         """Return the URLs of a deployment, or those of one type."""
-        record = yield from _get(Deployment, deployment_id, "", self._context)
+        record = yield from routes.get(Deployment, deployment_id, "", self._context)
         return _of_type(record.deployment_urls, url_type)
 
     @call
@@ -250,7 +252,7 @@ class DeploymentsClient(Resource[D]):
         self, deployment_id: DeploymentRef, *, prefer_type: str = "dashboard"
     ) -> Flow[str | None]:
         """Return the first URL of the preferred type, else the first of all, else None."""
-        record = yield from _get(Deployment, deployment_id, "", self._context)
+        record = yield from routes.get(Deployment, deployment_id, "", self._context)
         urls = [*_of_type(record.deployment_urls, prefer_type), *record.deployment_urls]
         return str(urls[0]["url"]) if urls else None
 
@@ -262,10 +264,10 @@ class DeploymentsClient(Resource[D]):
         body = {"urls": [dict(url) for url in urls]}
         request = Request(
             method="PUT",
-            path=_path(deployment_id) + "/urls",
+            path=routes.path_of(deployment_id) + "/urls",
             json=body,
-            kind=KIND,
-            ref=_id(deployment_id),
+            kind=routes.KIND,
+            ref=routes.text_of(deployment_id),
         )
         return read(Deployment, request, (yield from ask(request, self._context)))
 
@@ -286,7 +288,9 @@ class DeploymentsClient(Resource[D]):
         given = {"timeout_seconds": timeout_seconds, "interval_seconds": interval_seconds}
         body = {name: value for name, value in given.items() if value is not None}
         return (
-            yield from _post(Availability, deployment_id, "/availability-test", body, self._context)
+            yield from routes.post(
+                Availability, deployment_id, "/availability-test", body, self._context
+            )
         )
 
     @call
@@ -301,7 +305,9 @@ class DeploymentsClient(Resource[D]):
         """Have the platform ask a model one question; a model that fails is told, not raised."""
         given = {"model_url": model_url, "model": model, "prompt": prompt, "stream": stream or None}
         body = {name: value for name, value in given.items() if value is not None}
-        return (yield from _post(ModelProbe, deployment_id, "/probe-model", body, self._context))
+        return (
+            yield from routes.post(ModelProbe, deployment_id, "/probe-model", body, self._context)
+        )
 
     @call
     def configure_model(
@@ -324,117 +330,10 @@ class DeploymentsClient(Resource[D]):
             "endpoint_url": endpoint_url,
         }
         return (
-            yield from _post(Deployment, deployment_id, "/configure-model", body, self._context)
+            yield from routes.post(
+                Deployment, deployment_id, "/configure-model", body, self._context
+            )
         )
-
-    @call
-    def get_cloud_config(self) -> Flow[Shape]:
-        """Return the words that deployments are described with."""
-        request = build.get("/api/cloud-config")
-        return read(Shape, request, (yield from ask(request, self._context)))
-
-    @call
-    def update_cloud_config(self, patch: Mapping[str, object]) -> Flow[Shape]:
-        """Replace the given keys of the cloud configuration; the others stay."""
-        request = Request(method="PUT", path="/api/cloud-config", json=dict(patch))
-        return read(Shape, request, (yield from ask(request, self._context)))
-
-    @call
-    def list_azure_clusters(
-        self, subscription_id: str, resource_group: str | None = None
-    ) -> Flow[list_[Shape]]:
-        """Return the clusters of an Azure subscription.
-
-        Raises:
-            ConflictError: the server is connected to no Azure account.
-        """
-        query = {"subscription_id": subscription_id, "resource_group": resource_group}
-        request = build.get("/api/azure/clusters", query)
-        reply = yield from ask(request, self._context)
-        found, _ = read_list(Shape, request, reply, "clusters")
-        return found
-
-    @call
-    def delete_azure_cluster(
-        self, cluster_name: str, subscription_id: str, resource_group: str
-    ) -> Flow[Shape]:
-        """Delete a cluster of an Azure subscription.
-
-        Raises:
-            ConflictError: the server is connected to no Azure account.
-        """
-        request = Request(
-            method="DELETE",
-            path=build.path("/api/azure/clusters/{}", cluster_name, what="cluster name"),
-            params=(("subscription_id", subscription_id), ("resource_group", resource_group)),
-        )
-        return read(Shape, request, (yield from ask(request, self._context)))
-
-
-def create(given: Mapping[str, object | None], context: Context) -> Flow[Deployment]:
-    """Record a deployment; what is None is left out."""
-    body = {name: value for name, value in given.items() if value is not None}
-    request = build.post("/api/deployments", body, key=context.new_key())
-    return read(Deployment, request, (yield from ask(request, context)))
-
-
-def from_infrastructure(
-    name: str, infrastructure: Mapping[str, object] | None
-) -> dict[str, object | None]:
-    """Return the fields of a deployment that an infrastructure speaks of.
-
-    Without one, the platform takes what is stored with the environment.
-    """
-    given: dict[str, object | None] = {"provider": "", "env_name": name}
-    if infrastructure is None:
-        return given
-    provider = infrastructure.get("provider")
-    if not isinstance(provider, str) or not provider.strip():
-        raise ConfigurationError(
-            f"the infrastructure of {name!r} names no provider",
-            hint="Set infrastructure['provider'] to Azure, AWS, GCP or On-Premise.",
-        )
-    shared = ("provider", "region", "cpu", "gpu", "memory", "scaling", "image")
-    given.update({key: infrastructure.get(key) for key in shared})
-    for key in (provider.lower(), "k8s"):
-        nested = infrastructure.get(key)
-        if isinstance(nested, Mapping):
-            given.update(cast("Mapping[str, object]", nested))
-    autoscaler = given.pop("autoscaler", None)
-    if given.get("scaling") is None:
-        given["scaling"] = autoscaler
-    return given
-
-
-def _get(shape: type[S], deployment_id: DeploymentRef, rest: str, context: Context) -> Flow[S]:
-    request = build.get(_path(deployment_id) + rest, kind=KIND, ref=_id(deployment_id))
-    return read(shape, request, (yield from ask(request, context)))
-
-
-def _post(
-    shape: type[S],
-    deployment_id: DeploymentRef,
-    rest: str,
-    body: Mapping[str, object],
-    context: Context,
-) -> Flow[S]:
-    request = build.post(
-        _path(deployment_id) + rest,
-        dict(body),
-        key=context.new_key(),
-        kind=KIND,
-        ref=_id(deployment_id),
-        timeout=context.at_least(30 + SPARE_SECONDS),
-    )
-    return read(shape, request, (yield from ask(request, context)))
-
-
-def _id(id: DeploymentRef) -> str:
-    return id_of(id, KIND)
-
-
-def _path(id: DeploymentRef) -> str:
-    return build.path("/api/deployments/{}", _id(id), what="deployment id")
 
 
 def _of_type(urls: Sequence[dict[str, object]], kind: str | None) -> list_[dict[str, object]]:

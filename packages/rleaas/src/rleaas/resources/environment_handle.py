@@ -14,7 +14,7 @@ from rleaas._flow.wire import Flow, work
 from rleaas.models import ENVIRONMENT_FAILURES, READY, EndpointGrant, Environment, Shape
 from rleaas.models.deployment import Deployment
 from rleaas.resources import environment_routes as routes
-from rleaas.resources.deployments import create, from_infrastructure
+from rleaas.resources.deployment_routes import create, from_infrastructure
 from rleaas.resources.environment_contents import EnvironmentContents
 from rleaas.resources.environment_settings import EnvironmentSettings
 
