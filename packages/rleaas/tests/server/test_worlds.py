@@ -101,3 +101,14 @@ def test_both_faces_of_a_registered_world_are_played_over_the_wire(start: Start)
             observation, *_ = remote.step("approve it, please")
             refused = json.loads(str(observation))["results"][0]
             assert refused["error"]["code"] == "invalid_arguments"
+
+
+def test_a_published_word_without_effect_is_kept_and_said_to_have_none(platform: Running) -> None:
+    config = {"departments": ["loans"], "customer_accounts": 30, "data_version": "2025"}
+    made = platform.register("Bank", source="custom", vertical="FinSim", config=config)
+
+    assert made["config"] == config
+    assert made["warnings"] == ["config.departments has no effect: the world of FinSim has none"]
+    changed = {**config, "data_version": "2026"}
+    again = platform.register("Bank", source="custom", vertical="FinSim", config=changed)
+    assert again["version"] == 2

@@ -42,7 +42,8 @@ class Environment(Shape):
 
     `status` goes `registered`, `provisioning`, then `ready` or `failed` (the reason is in
     `status_reason`); `deprovisioned` when its compute was given back. One that is ready and was
-    stopped, such as for being idle, is not `is_running`; it starts again on demand.
+    stopped, such as for being idle, is not `is_running`; it starts again on demand. `warnings` name
+    what its config says without effect.
     """
 
     other_names: ClassVar = {
@@ -58,6 +59,7 @@ class Environment(Shape):
     source: str | None = None
     kwargs: JsonObject = Field(default_factory=dict[str, object])
     config: JsonObject = Field(default_factory=dict[str, object])
+    warnings: list[str] = Field(default_factory=list[str])
     is_running: bool | None = None
     contract: JsonObject | None = None
     contract_digest: str | None = None

@@ -83,7 +83,8 @@ class EnvironmentsClient(Resource[D]):
             source: `gym://ID`, `python://module:attribute`, `sim://FinSim`, or where it is served
                 already (`tcp://`, `unix://`); `custom` serves the built-in world of its vertical,
                 if there is one, which `config` is about: `face` (`discrete` or `text`),
-                `org_size`, `complexity_ceiling`, `split`, and what else the world knows.
+                `org_size`, `complexity_ceiling`, `split`, `data_version`, and what else the world
+                knows. A published word without effect there is kept, and in `warnings`.
             repo: where its code is kept.
             kwargs: for the maker of the source, such as `{"max_episode_steps": 200}`.
             metadata: free facts about it.

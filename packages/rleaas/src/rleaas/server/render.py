@@ -11,6 +11,7 @@ from rleaas.server.rules import lifecycle
 from rleaas.server.rules.cards import card_of, metrics_of
 from rleaas.server.rules.json_values import integer, items
 from rleaas.server.rules.report_facts import is_episode, sound
+from rleaas.server.rules.worlds import config_warnings
 from rleaas.server.store.jobs import TRAINING
 from rleaas.server.store.tables import CheckpointRow, EventRow, JobRow, JsonObject, VersionRow
 
@@ -30,6 +31,7 @@ def environment(version: VersionRow) -> JsonObject:
         "source": version.source,
         "kwargs": version.kwargs,
         "config": version.config,
+        "warnings": config_warnings(version.source, version.config),
         "contract": version.contract,
         "contract_digest": version.contract_digest,
         "description": row.description,

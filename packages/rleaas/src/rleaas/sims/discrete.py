@@ -43,6 +43,7 @@ class DiscreteWorld(gymnasium.Env[Observation, np.int64]):
         size = len(self._features) + 2 * count + 2
         self.observation_space = spaces.Box(0.0, 1.0, (size,), np.float32)
         self.metadata = {
+            **self.world.identity,
             "render_modes": [],
             "action_names": self._names,
             "takes_tiers": True,

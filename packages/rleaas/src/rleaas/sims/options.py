@@ -5,10 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final, cast
 
 from rlcore import ConfigurationError
 
 from rleaas.sims.state import Json
+
+_LONGEST_NAME: Final = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,52 @@ class Option:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamesOption(Option):
+    """A list of names, or how many of the vertical's own.
+
+    Attributes:
+        own: those of the vertical.
+    """
+
+    own: tuple[str, ...]
+
+    def settle(self, value: Json, where: str) -> Json:
+        """The names to use.
+
+        Raises:
+            ConfigurationError: they are too few, too many, or none.
+        """
+        if isinstance(value, int) and not isinstance(value, bool):
+            if not self.least <= value <= len(self.own):
+                raise self._refused(value, where, f"from {self.least} to {len(self.own)}")
+            return list(self.own[:value])
+        names = cast("list[Json]", value) if isinstance(value, list) else []
+        fine = all(isinstance(one, str) and 0 < len(one) <= _LONGEST_NAME for one in names)
+        if not fine or not self.least <= len(set(map(str, names))) == len(names) <= self.most:
+            rule = f"{self.least} to {self.most} different names, or how many of the usual ones"
+            raise self._refused(value, where, rule)
+        return list(names)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordOption(Option):
+    """A word or a number, whichever it is."""
+
+    def settle(self, value: Json, where: str) -> Json:
+        """The word.
+
+        Raises:
+            ConfigurationError: it is neither, empty or long.
+        """
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        word = str(value) if isinstance(value, str) or is_number else ""
+        if not 0 < len(word) <= _LONGEST_NAME:
+            raise self._refused(value, where, f"a word of up to {_LONGEST_NAME} characters")
+        return word
+
+
+FIRST_VERSION: Final = "1"
 COMMON = (
     Option(
         name="org_size",
@@ -88,8 +137,21 @@ COMMON = (
         default="training",
         choices=("training", "evaluation", "all"),
     ),
+    WordOption(
+        name="data_version",
+        description="which version of the organisations' records the world has; any word names one",
+        default=FIRST_VERSION,
+    ),
 )
 """What every world can be told."""
+PUBLISHED: Final = ("departments", "customer_accounts")
+"""Words of the published configuration that worlds take; where they have no effect, it is said."""
+
+
+def without_effect(options: Sequence[Option], given: Mapping[str, Json]) -> list[str]:
+    """The keys of a configuration that are kept, and change nothing in a world of these options."""
+    known = {name for option in options for name in (option.name, option.also)}
+    return [key for key in given if key in PUBLISHED and key not in known]
 
 
 def settle(
@@ -105,6 +167,9 @@ def settle(
     settled = {option.name: option.default for option in options}
     for key, value in (given or {}).items():
         option = names.get(key)
+        if option is None and key in PUBLISHED:
+            settled[key] = value
+            continue
         if option is None:
             near = difflib.get_close_matches(key, names, n=1)
             raise ConfigurationError(

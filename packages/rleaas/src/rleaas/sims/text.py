@@ -43,7 +43,7 @@ class TextWorld(gymnasium.Env[str, str]):
         # JSON escapes what is not ASCII, so these characters say everything.
         self.observation_space = spaces.Text(LONGEST_OBSERVATION, charset=_CHARACTERS)
         self.action_space = spaces.Text(LONGEST_ACTION, min_length=0, charset=_CHARACTERS)
-        self.metadata = {"render_modes": [], "takes_tiers": True}
+        self.metadata = {"render_modes": [], "takes_tiers": True, **self.world.identity}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from rlcore import ConfigurationError
 
 from rleaas.sims.access import ToolAccess
 from rleaas.sims.library import Library
-from rleaas.sims.options import settle
+from rleaas.sims.options import FIRST_VERSION, settle
 from rleaas.sims.scenario import Call, Scenario
 from rleaas.sims.state import Frozen, Json, State
 from rleaas.sims.tool import (
@@ -164,6 +165,12 @@ class World:
         }
 
     @property
+    def identity(self) -> dict[str, Json]:
+        """What a contract says of the world beside its spaces; nothing of one as it ships."""
+        version = self.config["data_version"]
+        return {} if version == FIRST_VERSION else {"data_version": version}
+
+    @property
     def prompt(self) -> str:
         """The task in words."""
         return self.scenario.prompt.format(case=self.state.case)
@@ -283,9 +290,17 @@ class World:
     def _organisation(self, number: int) -> State:
         frozen = self._organisations.get(number)
         if frozen is None:
-            frozen = self.vertical.make(number, self.config).frozen()
+            frozen = self.vertical.make(self._version_of(number), self.config).frozen()
             self._organisations[number] = frozen
         return State.thawed(frozen, self.config)
+
+    def _version_of(self, number: int) -> int:
+        """The seed of an organisation: another one in each version of the data."""
+        version = self.config["data_version"]
+        if version == FIRST_VERSION:
+            return number
+        drawn = hashlib.sha256(f"{version} {number}".encode()).digest()
+        return int.from_bytes(drawn[:6], "big")
 
     def _judge(self) -> Judge:
         key = self.scenario.id

@@ -6,7 +6,7 @@ from typing import Final
 from rlcore import ConfigurationError
 
 from rleaas.sims import FACES, VERTICALS, Vertical, vertical_of
-from rleaas.sims.options import settle
+from rleaas.sims.options import settle, without_effect
 
 SCHEME: Final = "sim"
 FACE: Final = "face"
@@ -53,6 +53,17 @@ def require_world_config(
             code="invalid_config",
         )
     settle(vertical.all_options, said, vertical.name)
+
+
+def config_warnings(source: str | None, config: Mapping[str, object]) -> list[str]:
+    """What an environment's config says that changes nothing in the world that it serves."""
+    vertical = world_of(source)
+    if vertical is None:
+        return []
+    return [
+        f"config.{key} has no effect: the world of {vertical.name} has none"
+        for key in without_effect(vertical.all_options, config)
+    ]
 
 
 def served_as(source: str, kwargs: Mapping[str, object]) -> tuple[str, Mapping[str, object]]:

@@ -78,12 +78,13 @@ COUNTERS: Mapping[str, Json] = {
 
 
 def make(seed: int, config: Mapping[str, Json]) -> State:
-    """A bank with `org_size` customers, the same for the same seed and configuration."""
+    """A bank with so many customers, the same for the same seed and configuration."""
     rng = random.Random(f"FinSim {seed}")
     rules = RULEBOOKS[config["jurisdiction"]]
     customers: dict[str, Record] = {}
     accounts: dict[str, Record] = {}
-    for number in range(1, max(config["org_size"], LONGEST_QUEUE) + 1):
+    accounts_wanted: int = config["customer_accounts"] or config["org_size"]
+    for number in range(1, max(accounts_wanted, LONGEST_QUEUE) + 1):
         customer = _customer(number, rng, rules.kyc_valid_days)
         account = _account(number, rng, rules.currency)
         customers[customer["id"]] = customer

@@ -112,5 +112,12 @@ VERTICAL = Vertical(
             choices=tuple(RULEBOOKS),
             also="regulatory_jurisdiction",
         ),
+        Option(
+            name="customer_accounts",
+            description="how many customers with an account the bank has, whatever org_size says",
+            default=None,
+            least=1,
+            most=1_000,
+        ),
     ),
 )

@@ -7,11 +7,21 @@ from random import Random
 
 from rleaas.sims.desk import DESK_FACTS, fresh, mark, prepare_desk
 from rleaas.sims.hrsim.pay import LAWS
-from rleaas.sims.options import Option
+from rleaas.sims.options import NamesOption, Option
 from rleaas.sims.scenario import Scenario
 from rleaas.sims.state import Json, Record, State
 
+DEPARTMENTS = ("finance", "engineering", "sales", "operations", "legal", "support")
 OPTIONS = (
+    NamesOption(
+        name="departments",
+        description="the departments that people are of: names, or how many of the usual ones; a "
+        "task may need somebody of another one",
+        default=None,
+        least=2,
+        most=20,
+        own=DEPARTMENTS,
+    ),
     Option(
         name="jurisdiction",
         description="overtime, tax and social insurance on a payslip, days of annual leave (US 15, "
@@ -81,7 +91,6 @@ _LAST = (
     *("Jansen", "Keller", "Lopez", "Meyer", "Novak", "Olsen", "Pereira", "Reyes", "Silva"),
     *("Thomsen", "Urban", "Vogel", "Wolf", "Young", "Zimmer"),
 )
-DEPARTMENTS = ("finance", "engineering", "sales", "operations", "legal", "support")
 _IBAN = "DE89370400440532013000"
 
 _DUE: Mapping[str, tuple[str, str, str]] = {
@@ -96,8 +105,12 @@ def make_company(seed: int, config: Mapping[str, Json]) -> State:
     """A company with `org_size` people, the same for the same seed."""
     rng = Random(f"hrsim {seed}")
     people = [new_person(rng, place) for place in range(config["org_size"])]
+    departments: list[str] | None = config["departments"]
     for person in people:
         person["leave"]["annual"] = LAWS[config["jurisdiction"]].leave_days
+        if departments is not None:
+            place = DEPARTMENTS.index(person["department"])
+            person["department"] = departments[place % len(departments)]
     return State(
         tables={
             "people": {person["id"]: person for person in people},
