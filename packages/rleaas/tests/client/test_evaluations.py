@@ -140,3 +140,33 @@ def test_an_unusable_argument_is_told_with_the_class_that_the_caller_has() -> No
 
     with pytest.raises(ConfigurationError, match=r"^EvaluationClient\.compare cannot use an arg"):
         converse(client().compare(nonsense), [])
+
+
+def stored(number: int) -> dict[str, object]:
+    return {"id": f"roll_{number}", "status": "completed", "environment_name": "E"}
+
+
+def test_rollouts_are_asked_for_page_by_page_until_one_is_not_full() -> None:
+    pages = [[stored(one) for one in range(500)], [stored(one) for one in range(500, 503)]]
+    talk = converse(client().list_rollouts("E"), [reply({"rollouts": one}) for one in pages])
+
+    assert [dict(one.params) for one in talk.requests] == [
+        {"limit": "500", "offset": "0"},
+        {"limit": "500", "offset": "500"},
+    ]
+    assert [one.id for one in talk.result] == [f"roll_{one}" for one in range(503)]
+
+
+def test_a_server_without_pages_is_asked_twice_at_most() -> None:
+    everything = {"rollouts": [stored(one) for one in range(500)]}
+    assert len(converse(client().list_rollouts(), [reply(everything)] * 2).result) == 500
+    more = {"rollouts": [stored(one) for one in range(700)]}
+    assert len(converse(client().list_rollouts(), [reply(more)]).result) == 700
+
+
+def test_no_more_rollouts_are_asked_for_than_are_wanted() -> None:
+    talk = converse(client().list_rollouts("E", 2), [reply({"rollouts": [stored(1), stored(2)]})])
+
+    assert [dict(one.params)["limit"] for one in talk.requests] == ["2"]
+    with pytest.raises(ConfigurationError, match="limit"):
+        converse(client().list_rollouts("E", 0), [])

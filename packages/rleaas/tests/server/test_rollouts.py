@@ -147,7 +147,7 @@ def test_the_episodes_of_an_evaluation_are_rollouts_and_its_figures_are_kept(
     with Client(base_url=running.server.url) as client:
         played = client.Evaluation.list_rollouts("CartPole")
         report = client.Evaluation.get_report(first)
-        monkeypatch.setattr("rleaas.resources.evaluation_rollouts.PAGE", 2)
+        monkeypatch.setattr("rleaas.resources.pages.PAGE", 2)
         pages = [one.episode_number for one in client.Evaluation.rollouts(first, steps=True)]
         assert pages == [0, 1, 2]
         with pytest.raises(NotFoundError):
@@ -355,3 +355,54 @@ async def test_the_asynchronous_client_reads_rollouts_and_figures(platform: Runn
         assert (await client.Evaluation.get_rollout(str(stored["id"]), "CartPole")).score == 3.0
         assert len(await client.Evaluation.list_rollouts()) == 1
         assert (await client.metrics.get_kpis()).avg_reward == 3.0
+
+
+def test_the_steps_of_a_rollout_come_in_pages(start: Start) -> None:
+    platform = start()
+    platform.register()
+    steps = [{"tool": f"tool_{number}", "reward": 0.5} for number in range(1_203)]
+    body = {"environment_name": "CartPole", "id": "roll_long", "steps": steps}
+    platform.ok(platform.http.post("/api/rollouts", json=body))
+    platform.register("Other")
+
+    path = "/api/rollouts/CartPole/roll_long/steps"
+    page = platform.ok(platform.http.get(path, params={"limit": 2, "offset": 1_201}))
+    assert page == {
+        "steps": [
+            {"step": 1_201, "tool": "tool_1201", "reward": 0.5},
+            {"step": 1_202, "tool": "tool_1202", "reward": 0.5},
+        ],
+        "total": 1_203,
+        "offset": 1_201,
+    }
+    assert platform.ok(platform.http.get(path, params={"offset": 9_999}))["steps"] == []
+    assert platform.http.get(path, params={"limit": -1}).status_code == 422
+    assert platform.http.get("/api/rollouts/Other/roll_long/steps").status_code == 404
+    assert platform.http.get("/api/rollouts/CartPole/roll_none/steps").status_code == 404
+    with Client(base_url=platform.server.url) as client:
+        played = [*client.Evaluation.rollout_steps("roll_long", "CartPole")]
+    assert [one.step for one in played] == list(range(1_203))
+    assert played[7].tool == "tool_7"
+
+
+def test_the_rollouts_of_a_training_come_in_pages(start: Start) -> None:
+    platform = start()
+    platform.ready()
+    job_id = platform.train()
+    assert platform.finished("training", job_id) == "completed"
+    for number in range(5):
+        body: dict[str, object] = {"environment_name": "CartPole", "job_id": job_id, "steps": []}
+        told = {**body, "id": f"roll_{number}", "episode_number": number}
+        platform.ok(platform.http.post("/api/rollouts", json=told))
+
+    path = f"/api/training/runs/{job_id}/rollouts"
+    pages = [
+        [one["id"] for one in platform.http.get(path, params={"limit": 2, "offset": at}).json()]
+        for at in (0, 2, 4, 6)
+    ]
+    assert pages == [["roll_4", "roll_3"], ["roll_2", "roll_1"], ["roll_0"], []]
+    assert len(platform.http.get(path).json()) == 5
+    with Client(base_url=platform.server.url) as client:
+        job = client.TrainingJob.get(job_id)
+        assert len(job.list_rollouts()) == 5
+        assert [one.id for one in job.list_rollouts(3)] == ["roll_4", "roll_3", "roll_2"]

@@ -317,6 +317,8 @@ def _work(one: Walk, site: str) -> str:
     one.ask("GET /api/training/runs/{job_id}/rollouts", job_id=job)
     one.ask("GET /api/rollouts/{env}", query={"limit": 2}, env=env)
     one.ask("GET /api/rollouts/{env}/{rollout_id}", env=env, rollout_id="roll_1")
+    steps = "GET /api/rollouts/{env}/{rollout_id}/steps"
+    one.ask(steps, query={"limit": 10}, env=env, rollout_id="roll_1")
     _worker(one, env)
     _language_model(one, env, site)
     one.ask("DELETE /api/agents/{agent_id}", agent_id="agent_1")

@@ -109,7 +109,7 @@ class RolloutStep(Shape):
     step: int
     action: object = None
     tool: str | None = None
-    reward: float = 0.0
+    reward: float | None = 0.0
     state_summary: JsonObject | None = None
     reward_breakdown: dict[str, float] | None = None
     timeline_events: list[TimelineEvent] = Field(default_factory=list[TimelineEvent])

@@ -9,16 +9,16 @@ from rlcore import ConfigurationError
 
 from rleaas._binding import D, Resource, call, stream
 from rleaas._flow import request as build
-from rleaas._flow.decode import read, read_list
+from rleaas._flow.decode import read
 from rleaas._flow.retry import ask
-from rleaas._flow.wire import Flow, Item, Stream
-from rleaas.models import Rollout, RolloutComparison
+from rleaas._flow.wire import Flow, Request, Stream
+from rleaas.models import Rollout, RolloutComparison, RolloutStep
 from rleaas.resources.checkpoints import KIND as CHECKPOINT
 from rleaas.resources.checkpoints import CheckpointRef
 from rleaas.resources.environment_routes import EnvironmentRef, reference
 from rleaas.resources.evaluation_request import suite_of
 from rleaas.resources.evaluation_routes import KIND
-from rleaas.resources.pages import PAGE
+from rleaas.resources.pages import collect_from, iterate_from
 from rleaas.resources.references import IdRef, given, id_of, ids_of
 
 
@@ -26,15 +26,24 @@ class EvaluationRollouts(Resource[D]):
     """The part of the evaluations' client that is about their rollouts."""
 
     @call
-    def list_rollouts(self, environment_name: EnvironmentRef | None = None) -> Flow[list_[Rollout]]:
-        """Return the rollouts that are stored of an environment, or of all, newest first."""
-        if environment_name is None:
-            request = build.get("/api/rollouts-all")
-        else:
-            name = reference(environment_name)
-            request = build.get(build.path("/api/rollouts/{}", name), kind="environment", ref=name)
-        reply = yield from ask(request, self._context)
-        return read_list(Rollout, request, reply, "rollouts")[0]
+    def list_rollouts(
+        self, environment_name: EnvironmentRef | None = None, limit: int | None = None
+    ) -> Flow[list_[Rollout]]:
+        """Return the rollouts that are stored of an environment, or of all, newest first.
+
+        Args:
+            environment_name: of which environment.
+            limit: how many at most; all of them, where nothing is said.
+        """
+        name = "" if environment_name is None else reference(environment_name)
+        path = build.path("/api/rollouts/{}", name) if name else "/api/rollouts-all"
+
+        def request_at(size: int, place: int) -> Request:
+            params = {"limit": size, "offset": place}
+            return build.get(path, params, kind="environment", ref=name)
+
+        asking = collect_from(Rollout, request_at, "rollouts", self._context, limit=limit)
+        return (yield from asking)
 
     @stream
     def rollouts(self, evaluation_id: IdRef, *, steps: bool = False) -> Stream[Rollout]:
@@ -49,19 +58,31 @@ class EvaluationRollouts(Resource[D]):
         """
         text = id_of(evaluation_id, KIND)
         path = build.path("/api/evaluations/{}/rollouts", text)
-        offset = 0
-        while True:
-            params: dict[str, str | int | None] = {"limit": PAGE, "offset": offset}
+
+        def request_at(size: int, place: int) -> Request:
+            params: dict[str, str | int | None] = {"limit": size, "offset": place}
             if steps:
                 params["steps"] = "true"
-            request = build.get(path, params, kind=KIND, ref=text)
-            reply = yield from ask(request, self._context)
-            found = read_list(Rollout, request, reply, "rollouts")[0]
-            for one in found:
-                yield Item(one)
-            if len(found) < PAGE:
-                return
-            offset += PAGE
+            return build.get(path, params, kind=KIND, ref=text)
+
+        yield from iterate_from(Rollout, request_at, "rollouts", self._context)
+
+    @stream
+    def rollout_steps(
+        self, rollout_id: IdRef, environment_name: EnvironmentRef
+    ) -> Stream[RolloutStep]:
+        """Yield the steps of a rollout in their order, asked for as they are read.
+
+        Raises:
+            NotFoundError: there is none with this id on this environment.
+        """
+        text = id_of(rollout_id, "rollout")
+        path = build.path("/api/rollouts/{}/{}/steps", reference(environment_name), text)
+
+        def request_at(size: int, place: int) -> Request:
+            return build.get(path, {"limit": size, "offset": place}, kind="rollout", ref=text)
+
+        yield from iterate_from(RolloutStep, request_at, "steps", self._context)
 
     @call
     def get_rollout(self, rollout_id: IdRef, environment_name: EnvironmentRef) -> Flow[Rollout]:

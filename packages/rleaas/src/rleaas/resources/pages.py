@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -12,7 +12,7 @@ from rleaas._flow import request as build
 from rleaas._flow.context import Context
 from rleaas._flow.decode import read_list
 from rleaas._flow.retry import ask
-from rleaas._flow.wire import Flow, Item, Stream
+from rleaas._flow.wire import Flow, Item, Request, Stream
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -55,6 +55,62 @@ def collect(
             )
         cursor = following
         fixed["offset"] = None
+
+
+def collect_from(
+    shape: type[M],
+    request_at: Callable[[int, int], Request],
+    envelope: str,
+    context: Context,
+    *,
+    limit: int | None = None,
+) -> Flow[list[M]]:
+    """Return the items of all pages of a list that counts places, or the first `limit` of them.
+
+    Args:
+        shape: of an item.
+        request_at: the request for so many items from a place on.
+        envelope: the field that has them.
+        context: of the client.
+        limit: how many at most.
+    """
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise ConfigurationError(
+            f"limit {limit!r} is not a number of items", hint="Leave it out to get them all."
+        )
+    found: list[M] = []
+    while True:
+        room = PAGE if limit is None else min(PAGE, limit - len(found))
+        request = request_at(room, len(found))
+        reply = yield from ask(request, context)
+        items = read_list(shape, request, reply, envelope)[0]
+        if found and items == found[: len(items)]:
+            return found  # a server that knows no pages says everything each time
+        found.extend(items)
+        if len(items) != room or len(found) == limit:
+            return found if limit is None else found[:limit]
+
+
+def iterate_from(
+    shape: type[M],
+    request_at: Callable[[int, int], Request],
+    envelope: str,
+    context: Context,
+) -> Stream[M]:
+    """Yield what `collect_from` would return, asking for each page when it is reached."""
+    before: list[M] = []
+    place = 0
+    while True:
+        request = request_at(PAGE, place)
+        reply = yield from ask(request, context)
+        items = read_list(shape, request, reply, envelope)[0]
+        if items == before and items:
+            return
+        for item in items:
+            yield Item(item)
+        if len(items) != PAGE:
+            return
+        before, place = items, place + len(items)
 
 
 def iterate(

@@ -19,7 +19,7 @@ from rleaas._drivers.progress import notebook_display
 from rleaas._flow import request as build
 from rleaas._flow.decode import read_list
 from rleaas._flow.retry import ask
-from rleaas._flow.wire import Flow, Stream
+from rleaas._flow.wire import Flow, Request, Stream
 from rleaas.charts.learning_curve import Axis
 from rleaas.charts.screen import screen_for_people
 from rleaas.models import (
@@ -40,6 +40,7 @@ from rleaas.resources.human_eval import human_eval
 from rleaas.resources.job_pictures import plot_job, watch_job
 from rleaas.resources.job_progress import metrics_of, until_complete
 from rleaas.resources.job_streams import follow_job, follow_log
+from rleaas.resources.pages import collect_from
 from rleaas.resources.references import kinds_of
 from rleaas.resources.webhooks import register
 
@@ -324,12 +325,20 @@ class TrainingJobResource(Handle[D, TrainingJob]):
         self._record = record
 
     @call
-    def list_rollouts(self) -> Flow[list_[Rollout]]:
-        """Return the rollouts that are stored of the job, newest first."""
+    def list_rollouts(self, limit: int | None = None) -> Flow[list_[Rollout]]:
+        """Return the rollouts that are stored of the job, newest first.
+
+        Args:
+            limit: how many at most; all of them, where nothing is said.
+        """
         path = build.path("/api/training/runs/{}/rollouts", self.id)
-        request = build.get(path, kind=routes.KIND, ref=self.id)
-        reply = yield from ask(request, self._context)
-        return read_list(Rollout, request, reply, "rollouts")[0]
+
+        def request_at(size: int, place: int) -> Request:
+            params = {"limit": size, "offset": place}
+            return build.get(path, params, kind=routes.KIND, ref=self.id)
+
+        asking = collect_from(Rollout, request_at, "rollouts", self._context, limit=limit)
+        return (yield from asking)
 
     @call
     def submit_human_eval(

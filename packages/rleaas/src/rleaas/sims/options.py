@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final
 
 from rlcore import ConfigurationError
 
@@ -89,7 +89,7 @@ class NamesOption(Option):
             if not self.least <= value <= len(self.own):
                 raise self._refused(value, where, f"from {self.least} to {len(self.own)}")
             return list(self.own[:value])
-        names = cast("list[Json]", value) if isinstance(value, list) else []
+        names: list[Json] = list(value) if isinstance(value, list) else []  # pyright: ignore[reportUnknownArgumentType]
         fine = all(isinstance(one, str) and 0 < len(one) <= _LONGEST_NAME for one in names)
         if not fine or not self.least <= len(set(map(str, names))) == len(names) <= self.most:
             rule = f"{self.least} to {self.most} different names, or how many of the usual ones"

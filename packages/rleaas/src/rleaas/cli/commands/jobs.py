@@ -226,11 +226,11 @@ def checkpoints(asked: Asked, job_id: JobRef) -> None:
     )
 
 
-@command(app, "rollouts", "rollouts job_1")
-def rollouts(asked: Asked, job_id: JobRef) -> None:
+@command(app, "rollouts", "rollouts job_1", "rollouts job_1 --limit 20")
+def rollouts(asked: Asked, job_id: JobRef, limit: Limit = None) -> None:
     """List the rollouts that are stored of a job, newest first."""
     asked.rows(
-        asked.client.TrainingJob.get(job_id).list_rollouts(),
+        asked.client.TrainingJob.get(job_id).list_rollouts(limit),
         columns("id", "status", "score", "total steps", "success", "created at"),
         empty="No rollouts.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -24,7 +25,7 @@ RolloutId = Annotated[str, typer.Argument(metavar="ROLLOUT_ID", help="The rollou
 def list_rollouts(asked: Asked, environment: EnvOption = None, limit: Limit = None) -> None:
     """List the rollouts of an environment, or of all, newest first."""
     asked.rows(
-        asked.client.Evaluation.list_rollouts(environment)[:limit],
+        asked.client.Evaluation.list_rollouts(environment, limit),
         (
             *columns("id"),
             Column("environment", "environment_name"),
@@ -65,6 +66,13 @@ def get(asked: Asked, environment: Env, rollout: RolloutId) -> None:
         ],
         empty="No steps.",
     )
+
+
+@command(app, "steps", "steps Bank rollout_1", "steps Bank rollout_1 --limit 20 --json")
+def steps(asked: Asked, environment: Env, rollout: RolloutId, limit: Limit = None) -> None:
+    """List the steps of a rollout of an environment, in their order."""
+    found = asked.client.Evaluation.rollout_steps(rollout, environment)
+    asked.rows([*islice(found, limit)], columns("step", "tool", "reward"), empty="No steps.")
 
 
 @command(app, "compare", "compare Bank rollout_1 rollout_2", "compare Bank eval_1 eval_2 --json")

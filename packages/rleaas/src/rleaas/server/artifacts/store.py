@@ -13,6 +13,7 @@ from typing import Final
 
 from rlcore import CheckpointCorrupted, ConfigurationError, ServerFailure
 
+from rleaas.server.artifacts.fetched_cache import MOST_BYTES, FetchedCache
 from rleaas.server.artifacts.incoming import PREFIX, IncomingFile, Received
 from rleaas.server.artifacts.places import Directory, Place, Remote, place_of
 
@@ -35,6 +36,7 @@ class ArtifactStore:
         shared: whether other servers use the same data.
         grace: how long a file that nothing refers to is left alone, as somebody may be about to
             refer to it.
+        cached_bytes: how much of what was fetched from elsewhere is kept on this machine.
 
     Raises:
         ConfigurationError: the place cannot be used, or is another server's.
@@ -49,10 +51,13 @@ class ArtifactStore:
         *,
         shared: bool = False,
         grace: timedelta = GRACE,
+        cached_bytes: int = MOST_BYTES,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._place: Place = place_of(url, directory)
+        # Beside the artifacts, lest backups take it for some.
+        self._fetched = FetchedCache(directory.with_name(f"{directory.name}-fetched"), cached_bytes)
         self._grace = grace
         self._shared = shared
         self._lock = threading.Lock()
@@ -95,6 +100,9 @@ class ArtifactStore:
     def fetched(self, sha256: str, what: str) -> Generator[Path]:
         """The file on this machine, as long as the block lasts; its bytes were checked just now.
 
+        One that lies elsewhere is fetched once, and kept as long as there is room. Nobody may
+        write to it.
+
         Args:
             sha256: which.
             what: the checkpoint that it is of, for messages.
@@ -113,12 +121,18 @@ class ArtifactStore:
             return
         with tempfile.TemporaryDirectory(dir=self._directory, prefix=PREFIX) as directory:
             path = Path(directory) / sha256
+            # What is gone there is gone, whatever is still here.
+            is_there = self._place.size(_name(sha256)) is not None
+            if is_there and self._fetched.take(sha256, path):
+                yield path
+                return
             digest = hashlib.sha256()
             with path.open("wb") as file:
                 for chunk in self._chunks(sha256, what):
                     digest.update(chunk)
                     file.write(chunk)
             _require(sha256, digest.hexdigest(), what)
+            self._fetched.keep(sha256, path)
             yield path
 
     def check(self, sha256: str, what: str) -> None:
@@ -187,6 +201,7 @@ class ArtifactStore:
             for digest, name in old.items():
                 if digest not in used and not self._held[digest]:
                     self._place.remove(name)
+                    self._fetched.drop(digest)
                     removed += 1
         return removed
 

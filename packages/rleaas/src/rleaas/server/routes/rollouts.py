@@ -23,7 +23,7 @@ from rleaas.server.routes.evaluations import queue, report
 from rleaas.server.routes.repeats import Once, RepeatableRoute
 from rleaas.server.routes.requests import IdempotencyHeader, idempotency
 from rleaas.server.routes.rollout_bodies import ExportReport, StoreRollout
-from rleaas.server.rules.json_values import number
+from rleaas.server.rules.json_values import fields, items, number
 from rleaas.server.rules.names import split_version
 from rleaas.server.store import attempts, audit, environments, events, jobs, once, rollouts
 from rleaas.server.store.tables import EnvironmentRow, JobRow, RolloutRow
@@ -144,12 +144,17 @@ def compare_rollouts(
     return comparison(str(baseline["environment_name"]), baseline, trained)
 
 
-@router.get("/api/training/runs/{job_id}/rollouts", responses=documented(404))
-def list_rollouts_of_job(job_id: str, caller: Caller) -> list[JsonObject]:
-    """The rollouts that are stored of a training job, newest first, without their steps."""
+@router.get("/api/training/runs/{job_id}/rollouts", responses=documented(404, 422))
+def list_rollouts_of_job(
+    job_id: str, caller: Caller, limit: Limit = 0, offset: Offset = 0
+) -> list[JsonObject]:
+    """The rollouts that are stored of a training job, newest first, without their steps.
+
+    All of them, or a page: as a bare list says no total, the last page is the one that is not full.
+    """
     with caller.read() as session:
         jobs.find(session, jobs.TRAINING, job_id)
-        rows, _ = rollouts.page(session, job_id=job_id)
+        rows, _ = rollouts.page(session, job_id=job_id, limit=limit or None, offset=offset)
         names = rollouts.names(session, rows)
     return [_told(row, names, whole=False) for row in rows]
 
@@ -176,6 +181,28 @@ def get_rollout_anywhere(rollout_id: str, caller: Caller) -> JsonObject:
 def get_rollout(env: str, rollout_id: str, caller: Caller) -> JsonObject:
     """A rollout with its steps, or an evaluation's report, of an environment."""
     return _one(caller, rollout_id, env)
+
+
+@router.get("/api/rollouts/{env}/{rollout_id}/steps", responses=documented(404, 422))
+def list_steps(
+    env: str, rollout_id: str, caller: Caller, limit: Limit = 0, offset: Offset = 0
+) -> JsonObject:
+    """The steps of a rollout of an environment in their order; all of them, or a page."""
+    with caller.read() as session:
+        environment = environments.find(session, split_version(env)[0])
+        row = rollouts.find(session, rollout_id)
+        told = _told(row, rollouts.names(session, [row]), whole=True)
+    _require_on(environment, told)
+    played = caller.state.rollout_files.of_row(row)
+    if played is not None:
+        told = render_rollouts.with_steps(played)
+    steps = [fields(one) for one in items(told.get("steps"))]
+    shown = steps[offset : offset + limit] if limit else steps[offset:]
+    return {
+        "steps": [{"step": place, **one} for place, one in enumerate(shown, offset)],
+        "total": len(steps),
+        "offset": offset,
+    }
 
 
 def _one(caller: CallerOf, rollout_id: str, env: str | None) -> JsonObject:
