@@ -332,3 +332,29 @@ def test_settings_that_no_network_of_the_contract_can_have_are_refused(
     problem = refused(platform, config=settings)
 
     assert (problem["status"], problem["code"]) == (422, "setting_misfit")
+
+
+@pytest.mark.parametrize("field", ["run_name", "model", "scenario_id", "resume_from_checkpoint"])
+def test_a_name_that_no_list_could_show_is_refused(platform: Running, field: str) -> None:
+    platform.ready()
+
+    assert "at most 200 characters" in refused(platform, **{field: "x" * 201})["detail"]
+    assert "NUL" in refused(platform, **{field: "a\0b"})["detail"]
+
+
+def test_a_curriculum_without_tiers_is_refused_before_it_waits(platform: Running) -> None:
+    platform.ready()
+
+    problem = refused(platform, config={"curriculum": True})
+
+    assert problem["code"] == "curriculum_without_tiers"
+    assert "scenario_suite_id" in problem["hint"]
+    assert platform.ok(platform.http.get("/api/training/jobs"))["jobs"] == []
+
+
+def test_a_curriculum_that_starts_above_its_suite_is_refused_before_it_waits(
+    judged: Running,
+) -> None:
+    problem = refused(judged, scenario_id="train suite", config={"curriculum": {"start_tier": 4}})
+
+    assert "the curriculum starts at 4" in problem["detail"]

@@ -330,3 +330,15 @@ def test_sizes_of_which_no_training_could_come_are_refused(
 def test_the_largest_sizes_that_fit_are_taken() -> None:
     validate_training_config("PPO", 10, 5, {"batch_size": 256, "net_arch": [4096] * 8})
     validate_training_config("DQN", 10, 5, {"buffer_size": 128, "learning_starts": 49})
+
+
+@pytest.mark.parametrize("key", ["learning_rate", "ent_coef", "max_grad_norm", "vf_coef"])
+def test_a_factor_that_32_bit_floats_cannot_multiply_by_is_refused(key: str) -> None:
+    # The largest of them is 3.4e38.
+    assert f"{key} must be at most 1e+09" in refusal({key: 1e300}).message
+
+
+def test_a_text_that_no_list_could_carry_is_refused_by_its_length() -> None:
+    assert "at most 20000 characters, got 20001" in refusal({"description": "x" * 20_001}).message
+    tracked: dict[str, object] = {"tracking": {"mlflow": {"experiment": "x" * 201}}}
+    assert "tracking.mlflow.experiment must have at most 200" in refusal(tracked).message

@@ -144,8 +144,8 @@ class TrainingClient(Resource[D]):
             simulation: speed, seed and limits of episodes.
             curriculum: from easy scenarios to hard ones, as tiers are mastered: over the tiers of
                 `scenario_suite_id`, or over 1 to 4 of an environment that reads `options["tier"]`
-                in its reset and says so by `metadata["takes_tiers"] = True`. A job with neither
-                fails at once (`curriculum_without_tiers`).
+                in its reset and says so by `metadata["takes_tiers"] = True`. A request with neither
+                is refused (`curriculum_without_tiers`).
             verifier_weights: what each verifier counts, by id or in the order of `verifier_ids`.
             compute_quota: `max_wall_seconds`, `max_timesteps` and `max_processes`; the job fails
                 with a checkpoint when it has used one up.

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from rleaas.server.routes.bodies import JsonObject, StartTraining
 from rleaas.server.rules.job_limits import within_limits
+from rleaas.server.rules.json_values import fields
 from rleaas.server.starting_points import require_resumable, spaces_of, starting_point
 from rleaas.server.store import (
     agents,
@@ -21,6 +22,7 @@ from rleaas.server.store.tables import VersionRow
 from rleaas.training.algorithms import ALGORITHMS, require_fit, require_settings_fit
 from rleaas.training.config import TrainingConfig
 from rleaas.training.rewards.spec import read_reward_file, validate_reward_fn, validate_verifiers
+from rleaas.training.session_parts import SessionParts, require_tiers
 from rleaas.training.tracking.settings import missing_packages
 from rleaas.verify import Means
 from rleaas.verify.means import NO_MEANS
@@ -40,8 +42,8 @@ def job_request(
     """Everything that the job's worker is told of it; `judged` is what `judged_by` has found.
 
     Raises:
-        ConfigurationError: the algorithm cannot learn on the environment's spaces, or what the
-            training would start from does not fit.
+        ConfigurationError: the algorithm cannot learn on the environment's spaces, what the
+            training would start from does not fit, or a curriculum has no tiers.
         ConflictError: the suite is held out for evaluation, or the agent's checkpoint is not there.
         AgentNotFound, CheckpointNotFound, ScenarioNotFound: there is none.
         QuotaExceededError: more is asked for than the organisation may.
@@ -55,6 +57,8 @@ def job_request(
     elif agent is not None:
         warnings.append(f"agent {agent.id!r} has no checkpoint: the training starts from nothing")
     checked = replace(checked, compute_quota=within_limits(checked.compute_quota, limits))
+    trained_on = _trained_on(session, body)
+    _require_curriculum(checked, version, trained_on)
     algorithm = ALGORITHMS[checked.algorithm]
     seed = checked.effective_seed
     return {
@@ -71,7 +75,7 @@ def job_request(
         "reproducible": algorithm.reproducible,
         "why_not": algorithm.why_not,
         **judged,
-        **_trained_on(session, body),
+        **trained_on,
     }
 
 
@@ -187,6 +191,17 @@ def _trained_on(session: Session, body: StartTraining) -> JsonObject:
         return {}
     scenarios = training_scenarios.trained_on(session, body.scenario_id)
     return {"scenario_id": body.scenario_id, "scenarios": scenarios}
+
+
+def _require_curriculum(
+    checked: TrainingConfig, version: VersionRow, trained_on: JsonObject
+) -> None:
+    if checked.curriculum is None:
+        return
+    scenarios = fields(trained_on.get("scenarios"))
+    SessionParts.of(max_steps=checked.max_steps, scenarios=scenarios, curriculum=checked.curriculum)
+    if not scenarios and version.contract is not None:
+        require_tiers(fields(version.contract.get("metadata")))
 
 
 def _require_fit(checked: TrainingConfig, version: VersionRow) -> None:

@@ -248,7 +248,11 @@ COMMON: Mapping[str, Rule] = {
         {"type": "number", "exclusiveMinimum": 0, "maximum": rules.DAY_SECONDS},
         "seconds that one step or reset may take",
     ),
-    "description": Rule(rules.text, {"type": "string"}, "what the training is for"),
+    "description": Rule(
+        rules.long_text,
+        {"type": "string", "maxLength": rules.LONGEST_TEXT},
+        "what the training is for",
+    ),
     "simulation": Rule(_simulation, SIMULATION_SCHEMA, "speed, seed and limits of episodes"),
     "checkpoint_retention": Rule(
         validate_kept, KEPT_SCHEMA, "which checkpoints stay: the best, the last, every so-manyth"

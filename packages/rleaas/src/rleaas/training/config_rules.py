@@ -12,6 +12,10 @@ from rlcore import ConfigurationError
 DAY_SECONDS = 86400
 MOST_LAYERS = 8
 WIDEST_LAYER = 4096
+# Beyond it 32-bit floats, and their squares, soon hold no finite number.
+LARGEST_FACTOR = 1e9
+LONGEST_NAME = 200
+LONGEST_TEXT = 20_000
 
 
 def positive_int(key: str, value: object) -> int:
@@ -83,6 +87,22 @@ def at_least_zero(key: str, value: object) -> float:
     return found
 
 
+def factor_above_zero(key: str, value: object) -> float:
+    """A number above 0 that an optimiser of 32-bit floats can multiply by."""
+    return _factor(key, above_zero(key, value))
+
+
+def factor_from_zero(key: str, value: object) -> float:
+    """A number from 0 that an optimiser of 32-bit floats can multiply by."""
+    return _factor(key, at_least_zero(key, value))
+
+
+def _factor(key: str, found: float) -> float:
+    if found > LARGEST_FACTOR:
+        raise bad(key, found, f"must be at most {LARGEST_FACTOR:.0e}")
+    return found
+
+
 def fraction(key: str, value: object) -> float:
     """A number from 0 to 1."""
     found = number(key, value)
@@ -141,7 +161,7 @@ def flag(key: str, value: object) -> bool:
 
 def coefficient_or_auto(key: str, value: object) -> float | str:
     """A number from 0, or the word `auto`."""
-    return "auto" if value == "auto" else at_least_zero(key, value)
+    return "auto" if value == "auto" else factor_from_zero(key, value)
 
 
 def gradient_steps(key: str, value: object) -> int:
@@ -151,7 +171,7 @@ def gradient_steps(key: str, value: object) -> int:
 
 def name(key: str, value: object) -> str:
     """A string with something in it."""
-    if not text(key, value).strip():
+    if not long_text(key, value).strip():
         raise bad(key, value, "must not be blank")
     return cast("str", value).strip()
 
@@ -193,6 +213,26 @@ def text(key: str, value: object) -> str:
     if not isinstance(value, str):
         raise bad(key, value, "must be a string")
     return value
+
+
+def short_text(key: str, value: object) -> str:
+    """A string that fits a line of a list: up to 200 characters."""
+    return _text_up_to(LONGEST_NAME, key, value)
+
+
+def long_text(key: str, value: object) -> str:
+    """A string of up to 20,000 characters: lists of jobs carry it."""
+    return _text_up_to(LONGEST_TEXT, key, value)
+
+
+def _text_up_to(most: int, key: str, value: object) -> str:
+    found = text(key, value)
+    if len(found) > most:
+        raise ConfigurationError(
+            f"{key} must have at most {most} characters, got {len(found)}",
+            code="invalid_training_config",
+        )
+    return found
 
 
 def one_of(choices: Sequence[str]) -> Callable[[str, object], str]:

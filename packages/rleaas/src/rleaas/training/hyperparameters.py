@@ -28,11 +28,13 @@ class Rule:
 
 
 def _above_zero(meaning: str) -> Rule:
-    return Rule(rules.above_zero, {"type": "number", "exclusiveMinimum": 0}, meaning)
+    schema = {"type": "number", "exclusiveMinimum": 0, "maximum": rules.LARGEST_FACTOR}
+    return Rule(rules.factor_above_zero, schema, meaning)
 
 
 def _at_least_zero(meaning: str) -> Rule:
-    return Rule(rules.at_least_zero, {"type": "number", "minimum": 0}, meaning)
+    schema = {"type": "number", "minimum": 0, "maximum": rules.LARGEST_FACTOR}
+    return Rule(rules.factor_from_zero, schema, meaning)
 
 
 def _share(meaning: str) -> Rule:
@@ -70,7 +72,12 @@ HYPERPARAMETERS: Mapping[str, Rule] = {
     "gae_lambda": _share("from one-step (0) to whole-episode (1) advantages"),
     "ent_coef": Rule(
         rules.coefficient_or_auto,
-        {"anyOf": [{"type": "number", "minimum": 0}, {"const": "auto"}]},
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": rules.LARGEST_FACTOR},
+                {"const": "auto"},
+            ]
+        },
         "weight of the entropy; `auto` learns it, where the algorithm can",
     ),
     "vf_coef": _at_least_zero("weight of the value loss"),

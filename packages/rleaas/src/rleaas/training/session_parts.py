@@ -78,7 +78,7 @@ class SessionParts:
                 is nothing that a curriculum could advance over (`curriculum_without_tiers`).
         """
         if self.curriculum is not None and self.scenarios is None:
-            _require_tiers(env)
+            require_tiers(env.metadata)
         asked = (self.reward, self.verifiers, self.scenarios, self.curriculum)
         if all(part is None for part in asked):
             return env  # every layer costs a microsecond a step, and learners cap episodes too
@@ -107,8 +107,13 @@ class SessionParts:
         return wrapped
 
 
-def _require_tiers(env: gymnasium.Env[Any, Any]) -> None:
-    if env.metadata.get(TAKES_TIERS) is not True:
+def require_tiers(metadata: Mapping[str, object]) -> None:
+    """Refuse a curriculum without a scenario suite where the environment takes no tiers.
+
+    Raises:
+        ConfigurationError: nothing says what a tier is; code `curriculum_without_tiers`.
+    """
+    if metadata.get(TAKES_TIERS) is not True:
         raise ConfigurationError(
             "the curriculum has no tiers to advance over: the job has no scenario suite, and its "
             "environment does not say that it takes tiers",

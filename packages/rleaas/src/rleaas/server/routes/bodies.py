@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Literal, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from rleaas.server.rules.catalogue import text_problem
 from rleaas.server.rules.json_values import problem_with
 from rleaas.server.rules.lifecycle import ReportType
 from rleaas.server.rules.queue import HIGHEST_PRIORITY, LOWEST_PRIORITY
@@ -17,6 +18,17 @@ Count = Annotated[int, Field(gt=0, le=10**9, strict=True)]
 Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
 Priority = Annotated[int, Field(ge=LOWEST_PRIORITY, le=HIGHEST_PRIORITY, strict=True)]
 MAX_EPISODES = 100_000
+
+
+def _without_nul(text: str) -> str:
+    problem = text_problem(text)
+    if problem:
+        raise ValueError(problem)
+    return text
+
+
+Label = Annotated[str, Field(max_length=200), AfterValidator(_without_nul)]
+"""What a list shows of a job in a line, or finds something by."""
 
 
 class Body(BaseModel):
@@ -86,18 +98,18 @@ class StartTraining(Body):
     num_episodes: Count | None = None
     max_steps: Count | None = None
     config: JsonObject | None = None
-    model: str | None = None
-    run_name: str | None = None
+    model: Label | None = None
+    run_name: Label | None = None
     seed: Seed | None = None
     priority: Priority = 0
     environment_version: Count | None = None
-    environment_name: str | None = None
+    environment_name: Label | None = None
     category: str | None = None
-    resume_from_checkpoint: str | None = None
-    scenario_id: str | None = None
-    verifier_ids: list[str] | None = None
+    resume_from_checkpoint: Label | None = None
+    scenario_id: Label | None = None
+    verifier_ids: list[Label] | None = None
     verifier_weights: JsonObject | list[float] | None = None
-    verifier_id: str | None = None
+    verifier_id: Label | None = None
     verifier_conditions: list[JsonObject] | None = None
     verifier_config: JsonObject | None = None
     dataset_url: str | None = None
@@ -126,18 +138,18 @@ class StartEvaluation(Body):
     request, else a scenario's own, else the environment's.
     """
 
-    agent_checkpoint_id: str = ""
+    agent_checkpoint_id: Label = ""
     agent: Annotated[str, Field(max_length=200)] | ModelAgent = ""
-    environment_name: str | None = None
+    environment_name: Label | None = None
     environment_version: Count | None = None
     seeds: list[Seed] | None = Field(None, min_length=1, max_length=MAX_EPISODES)
     episodes: int | None = Field(None, gt=0, le=MAX_EPISODES, strict=True)
     base_seed: Seed = 0
     max_episode_steps: Count | None = None
     success_threshold: float | None = None
-    name: str | None = None
+    name: Label | None = None
     purpose: str = "evaluation"
-    scenario_suite_id: str | None = None
+    scenario_suite_id: Label | None = None
     scenario_ids: list[str] | None = Field(None, max_length=10_000)
     verifier_ids: list[str] | None = Field(None, max_length=100)
     repetitions: int = Field(1, gt=0, le=1_000, strict=True)

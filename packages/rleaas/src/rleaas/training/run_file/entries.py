@@ -81,13 +81,18 @@ class Run:
 
 
 def text_or_blank(key: str, value: object) -> str | None:
+    """A short string; a blank one is none."""
+    return rules.short_text(key, value).strip() or None
+
+
+def description(key: str, value: object) -> str | None:
     """A string; a blank one is none."""
-    return rules.text(key, value).strip() or None
+    return rules.long_text(key, value).strip() or None
 
 
 def name_of(key: str, value: object) -> str:
     """A string with something in it."""
-    found = rules.text(key, value).strip()
+    found = rules.short_text(key, value).strip()
     if not found:
         raise rules.bad(key, value, "must not be blank")
     return found
@@ -129,7 +134,7 @@ ENTRY_RULES: Mapping[str, Callable[[str, object], object]] = {
     "training": run_id,
     "environment_name": name_of,
     "name": text_or_blank,
-    "description": text_or_blank,
+    "description": description,
     "agent_id": text_or_blank,
     "scenario_id": text_or_blank,
     "verifier_ids": names_of,

@@ -11,6 +11,7 @@ from typing import Final
 
 from rleaas.training.algorithms import ALGORITHMS
 from rleaas.training.config import COMMON, valid_keys
+from rleaas.training.config_rules import LONGEST_NAME
 from rleaas.training.hyperparameters import HYPERPARAMETERS
 from rleaas.training.run_file.entries import (
     DEFAULT_ALGORITHM,
@@ -25,7 +26,9 @@ DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 _COUNT: Final = {"type": "integer", "minimum": 1}
 _SAID: Final = {"type": "string", "pattern": r"\S"}
+_NAME: Final = {**_SAID, "maxLength": LONGEST_NAME}
 _TEXT: Final = {"type": "string"}
+_WORD: Final = {**_TEXT, "maxLength": LONGEST_NAME}
 
 
 def config_schema() -> Schema:
@@ -51,19 +54,19 @@ def _entry() -> Schema:
             "description": "the id of the run, once in a file",
             "anyOf": [{"type": "integer"}, {"type": "string", "pattern": r"^[^,]*[^\s,][^,]*$"}],
         },
-        "environment_name": {**_SAID, "description": "the environment to train on"},
-        "name": _told(_TEXT, "what the run is called", None),
-        "description": _told(_TEXT, "what the run is for", None),
-        "agent_id": _told(_TEXT, "the agent that is trained", None),
-        "scenario_id": _told(_TEXT, "the scenario or suite of the run", None),
-        "verifier_ids": _told({"type": "array", "items": _SAID}, "what judges the episodes", None),
+        "environment_name": {**_NAME, "description": "the environment to train on"},
+        "name": _told(_WORD, "what the run is called", None),
+        "description": _told(COMMON["description"].schema, "what the run is for", None),
+        "agent_id": _told(_WORD, "the agent that is trained", None),
+        "scenario_id": _told(_WORD, "the scenario or suite of the run", None),
+        "verifier_ids": _told({"type": "array", "items": _NAME}, "what judges the episodes", None),
         "algorithm": _algorithm(),
         "max_steps": _told(_COUNT, "the most steps of an episode", DEFAULT_MAX_STEPS),
         "episodes": _told(_COUNT, "the number of episodes", DEFAULT_EPISODES),
         "reward_fn": _told(_REWARD, "the reward function: a file or an expression", None),
         "simulation": _told(COMMON["simulation"].schema, COMMON["simulation"].meaning, None),
         "config": _config(),
-        "resume_from_checkpoint": _told(_TEXT, "the id of a checkpoint to go on from", None),
+        "resume_from_checkpoint": _told(_WORD, "the id of a checkpoint to go on from", None),
         "priority": _told(
             {"type": "integer", "minimum": -100, "maximum": 100}, "higher ones run first", 0
         ),

@@ -34,7 +34,11 @@ _SECRETS: Final[Mapping[str, str]] = {
     "username": "MLFLOW_TRACKING_USERNAME",
 }
 
-_NAME: Final[Mapping[str, object]] = {"type": "string", "pattern": r"\S"}
+_NAME: Final[Mapping[str, object]] = {
+    "type": "string",
+    "pattern": r"\S",
+    "maxLength": rules.LONGEST_NAME,
+}
 
 
 def _schema(properties: Mapping[str, object]) -> Mapping[str, object]:
@@ -107,13 +111,13 @@ def _settings(key: str, tracker: str, given: Mapping[str, object]) -> dict[str, 
         elif name == "tracking_uri":
             settings[name] = _address(place, value)
         else:
-            settings[name] = rules.name(place, value)
+            settings[name] = rules.name(place, rules.short_text(place, value))
     return settings
 
 
 def _address(key: str, value: object) -> str:
     # A path would be one of the server's disk.
-    text = rules.text(key, value)
+    text = rules.long_text(key, value)
     plain = not set(text) & set("@?#") and not any(one.isspace() for one in text)
     try:
         host = urlsplit(text).hostname or ""
