@@ -131,6 +131,8 @@ def test_a_scenario_of_an_environment_gets_its_id_from_the_server(platform: Runn
 def test_cloned_scenarios_have_ids_of_their_own(platform: Running) -> None:
     for name in ("A", "B"):
         platform.register(name)
+    judge = {"id": "v", "name": "v", "type": "rule_based", "config": {"conditions": ["paid"]}}
+    platform.ok(platform.http.post("/api/verifiers", json=judge))
     put(platform, id="s1", name="one", tier=4, environment="A", success_criteria_ref="v")
 
     told = platform.ok(

@@ -157,6 +157,12 @@ def test_a_users_scenario_varies_the_one_that_it_names() -> None:
     assert played.succeeded()
 
 
+def test_tools_that_are_none_of_the_worlds_are_told_with_the_nearest() -> None:
+    with pytest.raises(ConfigurationError, match="Did you mean 'refund'") as caught:
+        world().reset(0, {"id": "scen_mine", "tier": 1, "available_tools": ["refnd", "x"]})
+    assert caught.value.code == "unknown_tool"
+
+
 def test_a_users_scenario_without_a_base_is_always_the_same_one_of_its_tier() -> None:
     played = world(split="all")
     for seed in range(5):

@@ -17,6 +17,7 @@ from rleaas.server.starting_points import require_same_spaces
 from rleaas.server.store import (
     catalogue,
     jobs,
+    known_tools,
     rollouts,
     training_scenarios,
     verifier_audits,
@@ -24,7 +25,7 @@ from rleaas.server.store import (
     verifiers,
 )
 from rleaas.server.store.tables import CheckpointRow, JobRow, ScenarioRow, VerifierRow, VersionRow
-from rleaas.verify import Means
+from rleaas.verify import Means, definition_of
 from rleaas.verify.means import NO_MEANS
 
 AGENTS: Final = ("random", "expert", "llm")
@@ -56,8 +57,9 @@ def evaluation_request(
 
     Raises:
         ConfigurationError: nobody is to play, or two are; the agent cannot play there; a verifier
-            is of another environment; the suite is of another vertical, empty or more than a server
-            plays; or the checkpoint has other observations or actions.
+            is of another environment, or names a tool that this one's world does not have; the
+            suite is of another vertical, empty or more than a server plays; or the checkpoint has
+            other observations or actions.
         CheckpointNotFound, EnvironmentNotFound, SuiteNotFound, ScenarioNotFound, VerifierNotFound:
             there is none.
         ConflictError: the environment cannot be served.
@@ -250,6 +252,7 @@ def _judges(
     environment = version.environment
     attached = {row.row_id: one.weight for row, one in verifiers.attached(session, environment)}
     found: dict[str, VerifierRow] = {}
+    about_tools: list[str] = []
 
     def weighted(rows: Mapping[str, tuple[VerifierRow, float]]) -> JsonObject:
         for row, _ in rows.values():
@@ -263,14 +266,18 @@ def _judges(
                 code="verifier_of_other_environment",
                 hint="Attach it to this environment, or name another one",
             )
-        return verifier_definitions.weighted(
+        judges = verifier_definitions.weighted(
             session, {one: weight for one, (_, weight) in rows.items()}, means
         )
+        definitions = map(definition_of, cast("list[JsonObject]", judges["definitions"]))
+        about_tools.extend(known_tools.warnings_of(session, version, definitions))
+        return judges
 
     if verifier_ids:
         named = {one: (verifiers.find(session, one), 1.0) for one in verifier_ids}
         everybody: JsonObject | None = weighted(named)
-        return _told("request", everybody, {}, _known(session, found, means))
+        told, warnings = _told("request", everybody, {}, _known(session, found, means))
+        return told, [*warnings, *dict.fromkeys(about_tools)]
     of_scenarios: JsonObject = {}
     for one in played:
         row = catalogue.by_id(session, ScenarioRow, str(one["id"]))
@@ -285,7 +292,8 @@ def _judges(
     }
     source = "scenario" if of_scenarios and not own else "environment"
     everybody = weighted(own) if own else None
-    return _told(source, everybody, of_scenarios, _known(session, found, means))
+    told, warnings = _told(source, everybody, of_scenarios, _known(session, found, means))
+    return told, [*warnings, *dict.fromkeys(about_tools)]
 
 
 def _known(session: Session, found: Mapping[str, VerifierRow], means: Means) -> JsonObject:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -22,11 +22,15 @@ BASED_ON = "based_on"
 class Library:
     """The scenarios of a vertical that a configuration leaves.
 
-    A scenario that is named is played whatever its tier and split; what is drawn obeys both.
+    A scenario that is named is played whatever its tier and split; what is drawn obeys both. `own`
+    are the names of tools that a user has added.
     """
 
-    def __init__(self, vertical: Vertical, config: Mapping[str, Json]) -> None:
+    def __init__(
+        self, vertical: Vertical, config: Mapping[str, Json], own: Collection[str] = ()
+    ) -> None:
         self._vertical = vertical
+        self._own = own
         self._by_id = {one.id: one for one in vertical.scenarios}
         ceiling, split = config["complexity_ceiling"], config["split"]
         self._drawn = tuple(
@@ -74,7 +78,7 @@ class Library:
         its tier, the same one each time. Its own prompt, steps and tools go before that one's.
 
         Raises:
-            ConfigurationError: it describes none.
+            ConfigurationError: it describes none, or its tools are none of the world's.
         """
         scenario_id = said.get("id")
         context = said.get("context_injection")
@@ -108,8 +112,16 @@ class Library:
         return self.draw(random.Random(int.from_bytes(drawn[:8], "big")), number)
 
     def _known(self, tools: Sequence[object]) -> tuple[str, ...]:
-        names = {tool.name for tool in self._vertical.tools}
-        # A platform may list tools of other environments too; those are nothing to this world.
+        names = [tool.name for tool in self._vertical.tools]
+        # A platform may list tools that do nothing here, but not only such.
+        if tools and not any(tool in names or tool in self._own for tool in tools):
+            near = difflib.get_close_matches(str(tools[0])[:200], names, n=1)
+            raise ConfigurationError(
+                f"{self._vertical.name} has no tool {tools[0]!r}: the scenario's available_tools "
+                "are none of the world's",
+                code="unknown_tool",
+                hint=f"Did you mean {near[0]!r}?" if near else f"It has {', '.join(names)}",
+            )
         return tuple(str(tool) for tool in tools if tool in names)
 
 

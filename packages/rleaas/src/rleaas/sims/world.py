@@ -116,7 +116,7 @@ class World:
                 f"{vertical.name} has two tools {twice!r}", hint="Give one of them another name"
             )
         self._checkers = {tool.name: tool.checker() for tool in self.tools}
-        self._library = Library(vertical, self.config)
+        self._library = Library(vertical, self.config, {tool.name for tool in tools})
         self._organisations: dict[int, Frozen] = {}
         self._judges: dict[str, Judge] = {}
         self._barred: Mapping[str, Refused] = {}

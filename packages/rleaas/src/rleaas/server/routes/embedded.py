@@ -48,11 +48,6 @@ def adopt(
     for given in given_tools or ():
         tool = _read(ToolFields, given, "tools", {"environment": place})
         acting_tools.keep(session, tool_routes.change_of(tool, place), keys)
-    for given in given_scenarios or ():
-        scenario = _read(ScenarioFields, _titled(given), "scenarios", {"environment": place})
-        if scenario.id is None and scenario.name is not None:
-            scenario.id = _scenario_named(session, environment, scenario.name)
-        scenarios.upsert(session, scenario_routes.change_of(scenario, place))
     missing: list[str] = []
     for given in given_verifiers or ():
         row = _verifier(session, given, place)
@@ -60,6 +55,12 @@ def adopt(
             missing.append(str(given))
         else:
             verifiers.attach(session, environment, row, _weight(session, environment, row))
+    # Last, as a scenario names tools and its verifier.
+    for given in given_scenarios or ():
+        scenario = _read(ScenarioFields, _titled(given), "scenarios", {"environment": place})
+        if scenario.id is None and scenario.name is not None:
+            scenario.id = _scenario_named(session, environment, scenario.name)
+        scenarios.upsert(session, scenario_routes.change_of(scenario, place))
     session.refresh(environment, ["tool_count", "scenario_count"])
     return missing
 

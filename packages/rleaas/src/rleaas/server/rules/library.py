@@ -70,6 +70,11 @@ def find(library_id: str) -> Scenario | None:
     return _by_id().get(library_id)
 
 
+def ids() -> Iterable[str]:
+    """The ids of the library's scenarios."""
+    return _by_id().keys()
+
+
 def chosen(
     *,
     vertical: str | None = None,

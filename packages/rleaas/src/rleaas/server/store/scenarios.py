@@ -1,19 +1,29 @@
 """Scenarios in the database."""
 
+import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import cast
 
-from rlcore import ConflictError, InvalidRequestError, ScenarioNotFound
+from rlcore import (
+    ConfigurationError,
+    ConflictError,
+    InvalidRequestError,
+    ScenarioNotFound,
+    VerifierNotFound,
+)
 from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from rleaas.server.rules import library
 from rleaas.server.rules.catalogue import merged, new_id
-from rleaas.server.store import catalogue
-from rleaas.server.store.tables import EnvironmentRow, JsonObject, ScenarioRow
+from rleaas.server.rules.worlds import world_of
+from rleaas.server.store import catalogue, known_tools, verifiers
+from rleaas.server.store.tables import EnvironmentRow, JsonObject, ScenarioRow, ToolRow
 
 DEFAULT_STEPS = 20
+_CHECKED = frozenset(("available_tools", "context_injection", "success_criteria_ref"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,9 +71,18 @@ def as_played(session: Session, reference: str) -> JsonObject:
         "version": row.version,
         "task_prompt": row.task_prompt,
         "max_steps": row.max_steps,
-        "available_tools": row.details.get("available_tools"),
+        "available_tools": _tool_names(session, row.details.get("available_tools")),
         "context_injection": row.details.get("context_injection"),
     }
+
+
+def _tool_names(session: Session, given: object) -> list[str] | None:
+    """The names of tools, of which scenarios may list ids; an environment knows names only."""
+    if not isinstance(given, list):
+        return None
+    listed = [str(one) for one in cast("list[object]", given)]
+    rows = {one: catalogue.by_id(session, ToolRow, one) for one in listed}
+    return [one if row is None else row.name for one, row in rows.items()]
 
 
 def copied(session: Session, library_id: str, environment: EnvironmentRow | None) -> ScenarioRow:
@@ -128,6 +147,8 @@ def upsert(session: Session, change: ScenarioChange) -> tuple[ScenarioRow, bool]
     Raises:
         InvalidRequestError: a new one without a name.
         ConflictError: it is the library's.
+        ConfigurationError: its environment's world has no such tool, the library no scenario that
+            it is based on, or the verifier that judges it is not there.
     """
     row = None if change.id is None else catalogue.by_id(session, ScenarioRow, change.id)
     require_own(change.id)
@@ -154,23 +175,76 @@ def upsert(session: Session, change: ScenarioChange) -> tuple[ScenarioRow, bool]
         created_at=now,
         updated_at=now,
     )
+    _require_sound(session, row)
     session.add(row)
     session.flush()
     return row, True
 
 
 def apply(session: Session, row: ScenarioRow, change: ScenarioChange) -> ScenarioRow:
-    """Change what is said; a scenario that differs has the next version."""
+    """Change what is said; a scenario that differs has the next version.
+
+    Raises:
+        ConfigurationError: as `upsert`.
+    """
     before = _content(row)
     if change.environment is not None:
         row.environment_id = catalogue.environment_id(session, change.environment)
     catalogue.take(row, change, ("name", "tier", "task_prompt", "max_steps", "tags", "source"))
     row.details = merged(row.details, change.details)
+    if change.environment is not None or _CHECKED & change.details.keys():
+        _require_sound(session, row)
     if _content(row) != before:
         row.version += 1
         row.updated_at = datetime.now(UTC)
     session.flush()
     return row
+
+
+def _require_sound(session: Session, row: ScenarioRow) -> None:
+    """Refuse a scenario of which an evaluation would find that nothing is behind it."""
+    available = row.details.get("available_tools")
+    if isinstance(available, list):
+        known_tools.require_of_scenario(
+            session, row.environment_id, cast("list[object]", available), row.name
+        )
+    _require_basis(session, row)
+    reference = row.details.get("success_criteria_ref")
+    if isinstance(reference, str) and reference:
+        try:
+            verifiers.find(session, reference)
+        except VerifierNotFound as error:
+            raise ConfigurationError(
+                f"scenario {row.name!r}: success_criteria_ref: there is no verifier {reference!r}",
+                code="unknown_verifier",
+                hint="Create that first, or leave it out",
+            ) from error
+
+
+def _require_basis(session: Session, row: ScenarioRow) -> None:
+    context = row.details.get("context_injection")
+    if not isinstance(context, dict) or library.BASED_ON not in context:
+        return
+    place = None if row.environment_id is None else session.get(EnvironmentRow, row.environment_id)
+    world = None if place is None else world_of(place.latest.source)
+    if place is not None and world is None:
+        return  # what an environment of somebody's own makes of this word is its own affair
+    based_on = cast("JsonObject", context)[library.BASED_ON]
+    shipped = library.find(based_on) if isinstance(based_on, str) else None
+    said = f"scenario {row.name!r}: context_injection.based_on"
+    if shipped is None:
+        near = difflib.get_close_matches(str(based_on)[:200], library.ids(), n=1)
+        raise ConfigurationError(
+            f"{said}: the library has no scenario {based_on!r}"[:500],
+            code="unknown_scenario",
+            hint=f"Did you mean {near[0]!r}?" if near else "rleaas scenario library lists them",
+        )
+    if world is not None and shipped.vertical != world.name:
+        raise ConfigurationError(
+            f"{said}: {based_on!r} is of {shipped.vertical}, and the environment of {world.name}",
+            code="scenario_of_other_vertical",
+            hint=f"Name one of {world.name}",
+        )
 
 
 def page(

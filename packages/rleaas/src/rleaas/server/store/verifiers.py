@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from rleaas.server.rules.catalogue import ACTIVE, VERIFIER_TYPES, merged, new_id, verifier_prefix
 from rleaas.server.rules.verifiers import require_sound
-from rleaas.server.store import catalogue
+from rleaas.server.store import catalogue, known_tools
 from rleaas.server.store.tables import (
     EnvironmentRow,
     JsonObject,
@@ -61,7 +61,8 @@ def create(session: Session, verifier_id: str | None, change: VerifierChange) ->
     Raises:
         InvalidRequestError: it has no name or no type.
         ExpressionError: a condition cannot be read.
-        ConfigurationError: another part of what it judges by is wrong, or a component is not there.
+        ConfigurationError: another part of what it judges by is wrong, a component is not there, or
+            its environment's world has no such tool.
     """
     if change.name is None or change.type is None:
         raise InvalidRequestError(
@@ -92,6 +93,7 @@ def create(session: Session, verifier_id: str | None, change: VerifierChange) ->
         updated_at=now,
     )
     _require_components(session, definition_of_row(row), [row_id])
+    known_tools.require_of_verifier(session, row.environment_id, definition_of_row(row))
     session.add(row)
     session.flush()
     _keep_version(session, row)
@@ -137,9 +139,10 @@ def apply(session: Session, row: VerifierRow, change: VerifierChange) -> Verifie
 
     Raises:
         ExpressionError: a condition cannot be read.
-        ConfigurationError: another part of what it judges by is wrong, or a component is not there.
+        ConfigurationError: another part of what it judges by is wrong, a component is not there, or
+            its environment's world has no such tool.
     """
-    before = (row.type, row.logic, row.failure_policy)
+    before, place = (row.type, row.logic, row.failure_policy), row.environment_id
     if change.environment is not None:
         row.environment_id = catalogue.environment_id(session, change.environment)
     catalogue.take(row, change, ("name", "type", "system", "status", "description", "logic"))
@@ -155,8 +158,11 @@ def apply(session: Session, row: VerifierRow, change: VerifierChange) -> Verifie
             name=row.name,
         )
         _require_components(session, definition_of_row(row), [row.id])
+        known_tools.require_of_verifier(session, row.environment_id, definition_of_row(row))
         row.version += 1
         _keep_version(session, row)
+    elif row.environment_id != place:
+        known_tools.require_of_verifier(session, row.environment_id, definition_of_row(row))
     session.flush()
     return row
 
