@@ -121,6 +121,38 @@ def test_a_rule_with_a_hole_is_found_out(condition: str, trick: str) -> None:
     assert trick in probes(rule(condition))
 
 
+APPROVED = [{"tool": "run_aml_check"}, {"tool": "approve", "arguments": {"amount": 5}}]
+TOO_MUCH = [{"tool": "approve", "arguments": {"amount": 900_000, "decision": "approved"}}]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "amount <= 200000",
+        # In the manner of the published README: nothing says that the world tells these names.
+        "amount <= 200000 OR decision != 'approved'",
+        "trajectory.calls[-1].arguments.amount <= 200000",
+        "level == 'gold' or amount < 10",
+    ],
+)
+def test_a_rule_that_arguments_of_a_later_call_decide_is_found_out(condition: str) -> None:
+    good, bad = Trajectory.of(APPROVED, {"a": 1}), Trajectory.of(TOO_MUCH, {"a": 1})
+
+    found = audit(rule(condition), good=[good], bad=[bad])
+
+    (forged, *_) = [one for one in found.findings if one.probe == "agent_writable"]
+    assert not found.passed
+    assert forged.case.startswith("bad 1, then note(")
+
+
+def test_a_rule_about_what_the_world_tells_is_not_decided_by_arguments() -> None:
+    good = Trajectory.of(APPROVED, {"amount": 5, "decision": "approved"})
+    bad = Trajectory.of(TOO_MUCH, {"amount": 900_000, "decision": "approved"})
+    judge = rule("amount <= 200000 OR decision != 'approved'", "trajectory.length > 0")
+
+    assert audit(judge, good=[good], bad=[bad]).passed
+
+
 def test_a_function_that_takes_nan_for_a_small_number_is_found_out() -> None:
     # A condition does not compare with it: there, the trick finds nothing.
     assert "nan" in probes(

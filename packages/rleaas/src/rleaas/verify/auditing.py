@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rlcore import ConfigurationError
@@ -13,15 +13,20 @@ from rleaas.verify.composite import Composite
 from rleaas.verify.judge import Judge
 from rleaas.verify.llm_judge import LlmJudge
 from rleaas.verify.outcome import Ungraded, judged
-from rleaas.verify.probes import Probe, probes_of
+from rleaas.verify.probes import Probe, Read, probes_of
 from rleaas.verify.rates import Rate
+from rleaas.verify.rule import Rule
+from rleaas.verify.syntax import Literal, Node, parts_of
 from rleaas.verify.trajectory import Trajectory
+from rleaas.verify.values import Value
 from rleaas.verify.verdict import Verdict
 
 MOST_KNOWN = 1_000
 PROBED = 3
 """So many good and so many bad episodes are played tricks with, where no other number is asked."""
 REPEATS = 3
+MOST_VALUES = 20
+"""Constants of conditions that tricks are played with."""
 _CRASH = "crash"
 SLOWEST_SECONDS = 10.0
 """A verdict of a huge episode that takes longer is a fault, unless a model was asked."""
@@ -198,7 +203,7 @@ class _Audit:
         began = time.monotonic()
         negatives = self._known("known_good", good, True, repeats)
         positives = self._known("known_bad", bad, False, repeats)
-        for probe in probes_of(good[:probed], bad[:probed]):
+        for probe in probes_of(good[:probed], bad[:probed], read_by(self._judge)):
             self._probe(probe)
         return AuditReport(
             verifier=self._judge.verifier,
@@ -291,6 +296,27 @@ class _Audit:
             self._findings.append(Finding(probe, case, f"its score is {verdict.score!r}"))
         if not math.isfinite(verdict.reward):
             self._findings.append(Finding(probe, case, f"its reward is {verdict.reward!r}"))
+
+
+def read_by(judge: Judge) -> Read:
+    """What a verifier's conditions read, with those of its components."""
+    if isinstance(judge, Composite):
+        parts = [read_by(one.judge) for one in judge.components]
+        names = frozenset[str]().union(*(one.names for one in parts))
+        return Read(names, tuple(value for one in parts for value in one.values)[:MOST_VALUES])
+    if not isinstance(judge, Rule):
+        return Read()
+    names = frozenset[str]().union(*(one.names for one in judge.conditions))
+    values = [value for one in judge.conditions for value in constants(one.node)]
+    return Read(names, tuple(values)[:MOST_VALUES])
+
+
+def constants(node: Node) -> Iterator[Value]:
+    """The constants in a condition."""
+    if isinstance(node, Literal):
+        yield node.value
+    for part in parts_of(node):
+        yield from constants(part)
 
 
 def _asks_a_model(judge: Judge) -> bool:
