@@ -17,6 +17,16 @@ def test_without_a_terminal_progress_is_one_line_every_few_seconds() -> None:
     ]
 
 
+def test_without_a_terminal_a_line_that_says_nothing_new_is_not_repeated() -> None:
+    told = io.StringIO()
+    times = iter([0.0, 5.5, 11.0, 16.5])
+    shown = Shown(Console(file=told, width=100), clock=lambda: next(times))
+    with shown.bar("random agent", 95) as bar:
+        for done in (0, 0, 12):
+            bar.show(done)
+    assert told.getvalue().splitlines() == ["   random agent 0/95", "   random agent 12/95"]
+
+
 def test_on_a_terminal_progress_is_a_bar_that_goes_away() -> None:
     told = io.StringIO()
     console = Console(file=told, width=100, force_terminal=True)

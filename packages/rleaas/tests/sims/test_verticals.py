@@ -75,6 +75,22 @@ def test_no_two_scenarios_are_the_same_task(name: str) -> None:
 
 
 @every_vertical
+def test_no_task_of_the_evaluation_half_can_be_learned_in_the_training_half(name: str) -> None:
+    halves: dict[str, set[str]] = {}
+    for scenario in VERTICALS[name].scenarios:
+        task = json.dumps([[call.tool for call in scenario.reference], str(scenario.success)])
+        halves.setdefault(task, set()).add(scenario.split)
+    assert [task for task, found in halves.items() if len(found) > 1] == []
+
+
+@every_scenario
+def test_seeds_differ_in_what_an_agent_is_told(name: str, scenario_id: str) -> None:
+    env = TextWorld(VERTICALS[name])
+    told = {str(env.reset(seed=seed, options={"scenario": scenario_id})[0]) for seed in range(8)}
+    assert len(told) >= 4
+
+
+@every_vertical
 def test_tools_are_described_for_an_agent(name: str) -> None:
     tools = VERTICALS[name].tools
     assert len(tools) >= 10

@@ -90,10 +90,13 @@ class _Lines:
         self._total = total
         self._clock = clock
         self._next = clock() + LINE_EVERY_SECONDS
+        self._told = ""
 
     def show(self, done: int, detail: str = "") -> None:
         now = self._clock()
-        if now < self._next:
+        line = f"{self._title} {done}/{self._total} {detail}".rstrip()
+        if now < self._next or line == self._told:
             return
         self._next = now + LINE_EVERY_SECONDS
-        self._shown.tell(f"{self._title} {done}/{self._total} {detail}".rstrip())
+        self._told = line
+        self._shown.tell(line)

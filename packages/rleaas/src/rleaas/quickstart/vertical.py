@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 EVALUATION_SECONDS = 300.0
 POLL_SECONDS = 0.3
 GOOD = 0.95
+SUCCESS = "task success"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,7 @@ def travel_through(client: Client, plan: VerticalPlan, shown: Shown) -> Complian
 
     shown.chapter(f"Let a random agent play {suite.id}")
     random = evaluate("random agent", agent="random")
-    shown.tell(_rate(headline, random, metrics[headline]))
+    shown.tell(_outcome(headline, random, metrics[headline]))
 
     shown.chapter(f"Train GRPO on other scenarios, {plan.episodes} episodes")
     job = _train(client, plan, metrics[headline], shown)
@@ -141,7 +142,7 @@ def conclude_through(found: Compliance, shown: Shown) -> None:
             shown.tell(Text(f"✗ {sentence}", style="bold red"))
         return
     headline, verifier = next(iter(found.metrics.items()))
-    said = _rate(headline, found.trained, verifier)
+    said = _outcome(headline, found.trained, verifier)
     shown.tell(
         Text(f"✓ {said} on held-out scenarios, after {found.seconds:.0f} s.", style="bold green")
     )
@@ -157,10 +158,11 @@ def conclude_through(found: Compliance, shown: Shown) -> None:
 
 
 def compliance_table(found: Compliance) -> Table:
-    """Return each rate of both agents side by side, with 95 % intervals."""
+    """Return how often both agents did their task and kept each rule, with 95 % intervals."""
     table = Table(box=SIMPLE_HEAD, header_style="bold")
     for column in ("95 % intervals", "random agent", "trained agent"):
         table.add_column(column, no_wrap=True)
+    table.add_row(SUCCESS, *(_succeeded(one) for one in (found.random, found.trained)))
     for name, verifier in found.metrics.items():
         table.add_row(name, _passed(found.random, verifier), _passed(found.trained, verifier))
     table.add_row(
@@ -221,7 +223,8 @@ def _shortcomings(
     ]
     rate = _part(trained, verifier).get("pass_rate")
     if not isinstance(rate, float) or rate < GOOD:
-        found.append(f"{headline} of the trained agent is {rate}, below {GOOD}")
+        said = f"{rate:.1%}" if isinstance(rate, float) else "not known"
+        found.append(f"{headline} of the trained agent is {said}, not {GOOD:.0%} or more")
     return tuple(found)
 
 
@@ -231,7 +234,14 @@ def _part(report: EvaluationReport, verifier: str) -> Mapping[str, object]:
 
 def _passed(report: EvaluationReport, verifier: str) -> str:
     part = _part(report, verifier)
-    rate, interval = part.get("pass_rate"), part.get("pass_interval")
+    return _share(part.get("pass_rate"), part.get("pass_interval"))
+
+
+def _succeeded(report: EvaluationReport) -> str:
+    return _share(report.success_rate, report.success_interval)
+
+
+def _share(rate: object, interval: object) -> str:
     if not isinstance(rate, int | float):
         return "-"
     if not isinstance(interval, list | tuple):
@@ -240,5 +250,8 @@ def _passed(report: EvaluationReport, verifier: str) -> str:
     return f"{rate:.1%} [{low:.1%}, {high:.1%}]"
 
 
-def _rate(name: str, report: EvaluationReport, verifier: str) -> str:
-    return f"{name} {_passed(report, verifier)} over {report.scored} episodes"
+def _outcome(name: str, report: EvaluationReport, verifier: str) -> str:
+    return (
+        f"{SUCCESS} {_succeeded(report)}, {name} {_passed(report, verifier)}, "
+        f"over {report.scored} episodes"
+    )

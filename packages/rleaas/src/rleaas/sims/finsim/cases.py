@@ -15,15 +15,24 @@ SETUP_KEYS = (
     "amount", "of", "customer", "account", "beneficiary", "country", "new_payee", "history",
     "callback", "documents", "memo", "funds", "done", "then",
 )  # fmt: skip
-"""What a setup may say.
+"""What a setup may say; what it does not say, the seed draws, within what changes nothing.
 
 `amount` is a share of the limit that `of` names (reporting or approval), so that a case means the
-same in every jurisdiction; `funds` is the balance as a share of the amount. `beneficiary` is
+same in every jurisdiction, or the range of it; `funds` is the balance as a share of the amount. `beneficiary` is
 ordinary, listed, respelled (a listed person, spelled otherwise) or namesake (another person of a
 listed name). `history` is ordinary, structuring, pass_through or busy. `callback` and `documents`
-are what comes when the customer is asked. `done` are tools that a colleague used already, `then`
-the setups of the transfers that follow in the queue.
+are what comes when the customer is asked. `done` are tools that a colleague used already, beside the looks that the seed
+draws; `then` are the setups of the transfers that follow in the queue.
 """
+SMALL = (0.05, 0.7)
+"""Amounts below everything that the rules look at, as shares of the reporting limit."""
+ANY = (0.05, 9.0)
+"""Amounts on both sides of every limit, for cases that end the same whatever the amount is."""
+NEW_AND_ANY = (1.05, 9.0)
+"""The same, where the customer has to be called because the payee is new."""
+_MEMOS = ("invoice", "rent", "gift", "fees", "thank you", "order 118", "as agreed")
+_LOOKS = ("get_transfer", "get_customer", "get_account", "search_transactions")
+_LOOKED = 0.3
 _RESPELLED: Mapping[str, str] = {
     "Viktor Malenkov": "Victor Malenkow",
     "Soraya Haddadi": "Soraja Hadadi",
@@ -65,6 +74,7 @@ def focus(state: State, transfer_id: str) -> None:
         beneficiary=transfer["beneficiary"],
         beneficiary_country=transfer["beneficiary_country"],
         memo=transfer["memo"],
+        prepared=", ".join(transfer["prepared"]) or "nothing",
         reporting_limit=rules.reporting_limit,
         approval_limit=rules.approval_limit,
     )
@@ -82,13 +92,13 @@ def _transfer(
     customer = state.tables["customers"][customer_id]
     account = state.tables["accounts"][f"acc_{customer_id[4:]}"]
     limit = rules.approval_limit if setup.get("of") == "approval" else rules.reporting_limit
-    amount = round(setup.get("amount", 0.3) * limit * rng.uniform(0.97, 1.03), 2)
+    amount = round(_share(setup.get("amount", SMALL), rng) * limit, 2)
     customer.update(setup.get("customer", {}))
     if customer["kyc_age_days"] < 0:
         # "Expired" is a number of days that depends on the jurisdiction.
         customer["kyc_age_days"] = rules.kyc_valid_days - customer["kyc_age_days"]
     account.update(setup.get("account", {}))
-    account["balance"] = round(amount * setup.get("funds", 3.0), 2)
+    account["balance"] = round(amount * setup.get("funds", rng.uniform(1.5, 6.0)), 2)
     account["statement"] = [
         *_history(setup.get("history", "ordinary"), rules, rng),
         *account["statement"],
@@ -104,16 +114,30 @@ def _transfer(
         "beneficiary": name,
         "beneficiary_born": born,
         "beneficiary_country": setup.get("country", country),
-        "new_payee": setup.get("new_payee", False),
-        "memo": setup.get("memo", "invoice"),
+        "new_payee": setup.get("new_payee", amount < rules.reporting_limit and rng.random() < 0.25),
+        "memo": setup.get("memo", rng.choice(_MEMOS)),
         "status": "pending",
         "answers": {
             "callback": setup.get("callback", "confirmed"),
             "documents": setup.get("documents", "received"),
         },
-        "prepared": list(setup.get("done", ())),
+        "prepared": _prepared(setup.get("done", ()), rng),
     }
     return transfer_id
+
+
+def _share(amount: float | tuple[float, float], rng: random.Random) -> float:
+    """Of a range, each order of magnitude is as likely."""
+    if isinstance(amount, tuple):
+        low, high = amount
+        return float(low * (high / low) ** rng.random())
+    return amount * rng.uniform(0.97, 1.03)
+
+
+def _prepared(done: Sequence[str], rng: random.Random) -> list[str]:
+    """What a colleague did, and some looks that change nothing: an officer may have begun."""
+    begun = [look for look in _LOOKS if rng.random() < _LOOKED and look not in done]
+    return [*begun, *done]
 
 
 def _beneficiary(state: State, kind: str, rng: random.Random) -> tuple[str, int, str]:

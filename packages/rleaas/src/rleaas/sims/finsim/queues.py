@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rleaas.sims.finsim.cases import ANY, NEW_AND_ANY
 from rleaas.sims.finsim.tasks import CHECK, LOOK, RENEW, REPORT, in_turn, task
 
 _EXPIRED = {"kyc_age_days": -45}
@@ -15,7 +16,7 @@ QUEUES = (
         "Three routine wires",
         tier=4,
         domain="queue",
-        says="Nobody has looked at them yet.",
+        says="Nobody has checked them yet.",
         setup={"then": [{"memo": "rent"}, {"memo": "school"}]},
         outcome=in_turn("approved", "approved", "approved"),
         reference=[*_ROUTINE, *_ROUTINE, *_ROUTINE],
@@ -46,7 +47,7 @@ QUEUES = (
         tier=4,
         domain="queue",
         says="The night shift has read the second and the third.",
-        setup={"then": [{"done": _SEEN, "beneficiary": "listed"}, {"done": _SEEN}]},
+        setup={"then": [{"done": _SEEN, "beneficiary": "listed", "amount": ANY}, {"done": _SEEN}]},
         outcome=in_turn("approved", "blocked", "approved"),
         reference=[
             *_ROUTINE,
@@ -67,7 +68,7 @@ QUEUES = (
         says="The night shift has read the second and the third.",
         setup={
             "customer": _EXPIRED,
-            "then": [{"done": _SEEN, "customer": {"pep": True}}, {"done": _SEEN}],
+            "then": [{"done": _SEEN, "customer": {"pep": True}, "amount": ANY}, {"done": _SEEN}],
         },
         outcome=in_turn("approved", "escalated", "approved"),
         reference=[
@@ -162,9 +163,9 @@ QUEUES = (
         says="The night shift has read the second and the third.",
         setup={
             "new_payee": True,
-            "amount": 1.5,
+            "amount": NEW_AND_ANY,
             "callback": "denied",
-            "then": [{"done": _SEEN}, {"done": _SEEN, "customer": {"risk": "high"}}],
+            "then": [{"done": _SEEN}, {"done": _SEEN, "customer": {"risk": "high"}, "amount": ANY}],
         },
         outcome=in_turn("blocked", "approved", "escalated"),
         reference=[
@@ -190,7 +191,7 @@ QUEUES = (
         setup={
             "customer": _EXPIRED,
             "documents": "missing",
-            "then": [{"done": _SEEN, "history": "busy"}, {"done": _SEEN}],
+            "then": [{"done": _SEEN, "history": "busy", "amount": ANY}, {"done": _SEEN}],
         },
         outcome=in_turn("returned", "escalated", "approved"),
         reference=[

@@ -10,6 +10,13 @@ from rleaas.sims.finsim.decisions import DECISIONS
 from rleaas.sims.scenario import EVALUATION, TRAINING, Call, Scenario, calls, conditions
 from rleaas.sims.state import Json
 
+HELD_OUT = frozenset((2, 9, 12, 13, 14, 16, 18, 22, 31, 32, 33, 34, 36, 38, 40, 52, 54, 56, 58))
+"""The numbers of the scenarios that only evaluations play.
+
+Scenarios with the same reference and criteria lie in the same half: what is held out is a task,
+and not another customer with a task that was learned.
+"""
+
 TOOLS = (*CHECKS, *ACTIONS, *DECISIONS)
 ALL = tuple(tool.name for tool in TOOLS)
 FRONT_DESK = tuple(name for name in ALL if name not in ("freeze_account", "file_sar"))
@@ -38,10 +45,11 @@ _ONE = (
     "{case[customer_name]} ({case[customer_id]}) asks to send {case[currency]} {case[amount]:,.2f} "
     "from {case[account_id]} to {case[beneficiary]} in {case[beneficiary_country]}, transfer "
     "{case[transfer_id]}, memo: {case[memo]!r}. "
+    "Done already: {case[prepared]}. "
 )
 _SEVERAL = (
     "{case[queue_length]} transfers wait, the first is {case[transfer_id]}. Each decision tells "
-    "the id of the next. Decide them all. "
+    "the id of the next. Decide them all. Done already for the first: {case[prepared]}. "
 )
 
 _CHECKED = (
@@ -102,7 +110,7 @@ def task(
     tools: tuple[str, ...] = ALL,
     tags: tuple[str, ...] = (),
 ) -> Scenario:
-    """A scenario of FinSim; those with even numbers are held out for evaluations.
+    """A scenario of FinSim; those of `HELD_OUT` are for evaluations.
 
     A reference is what a careful officer does, and `bad` what a hasty one does.
     """
@@ -121,7 +129,7 @@ def task(
         success=conditions(*_CHECKED, *outcome),
         reference=calls(*reference),
         bad=calls(*bad),
-        split=EVALUATION if number % 2 == 0 else TRAINING,
+        split=EVALUATION if number in HELD_OUT else TRAINING,
     )
 
 
