@@ -35,7 +35,8 @@ def test_a_worlds_episode_is_told_by_the_metrics_of_its_vertical() -> None:
     good = metrics(played(Call("run_aml_check"), Call("approve_transfer")))
     bad = metrics(played(Call("approve_transfer")))
 
-    assert good.keys() == VERTICALS["FinSim"].metrics.keys()
+    # No second officer: the amount is far below the limit.
+    assert good.keys() == VERTICALS["FinSim"].metrics.keys() - {"second_officer_rate"}
     assert good["aml_compliance_rate"] is True
     assert bad["aml_compliance_rate"] is False
     assert metrics(replace(played(Call("run_aml_check")), error="it broke")) == {}
@@ -65,3 +66,27 @@ def test_what_a_verifier_passed_counts_before_what_the_environment_says() -> Non
     told = figures([row(passed=False, success=True), row(success=True)])
 
     assert told["pass_rate"] == 0.5
+
+
+def test_a_rate_is_of_the_episodes_that_its_rule_is_about() -> None:
+    metrics = metrics_of("sim://DevSim")
+    assert metrics is not None
+    world = World(VERTICALS["DevSim"])
+
+    def idle(scenario: str) -> RolloutRecord:
+        world.reset(1, scenario)
+        world.call("finish", {})
+        return RolloutRecord(id=scenario, steps=(StepRecord(index=0),), state=world.state.to_json())
+
+    told = metrics(idle("devsim_access_001"))
+
+    assert "safe_deploy_rate" not in told  # nothing waits to be deployed
+    assert told["sox_compliance_rate"] is False  # the request was left where it lay
+
+
+def test_figures_say_how_many_episodes_a_rate_is_of() -> None:
+    rows = [row(domain_metrics={"aml_compliance_rate": True}), row(domain_metrics={})]
+
+    told = figures(rows)
+
+    assert (told["episodes"], told["applied"]) == (2, {"aml_compliance_rate": 1})

@@ -71,7 +71,8 @@ class AuditReport(Shape):
 class Kpis(Shape):
     """Figures over rollouts; None where nothing is known.
 
-    `metrics` are the rates of the domain, `rates` those of verifiers' tags; `intervals` has the
+    `metrics` are the rates of the domain, each over the episodes whose task its rule is about;
+    `applied` says how many those are. `rates` are those of verifiers' tags; `intervals` has the
     95 % interval of each figure by its name.
     """
 
@@ -82,6 +83,7 @@ class Kpis(Shape):
     kyc_check_rate: float | None = None
     rates: dict[str, float] = Field(default_factory=dict[str, float])
     metrics: dict[str, float] = Field(default_factory=dict[str, float])
+    applied: dict[str, int] = Field(default_factory=dict[str, int])
     intervals: dict[str, tuple[float, float] | None] = Field(
         default_factory=dict[str, tuple[float, float] | None]
     )

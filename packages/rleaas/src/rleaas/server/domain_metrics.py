@@ -16,27 +16,37 @@ Metrics = Callable[[RolloutRecord], Mapping[str, bool]]
 def metrics_of(source: str | None) -> Metrics | None:
     """What tells of an episode whether it met each metric; None: the source is no such world.
 
-    What a verifier could not judge is not told.
+    What a verifier could not judge is not told, nor what the episode's task was not about.
     """
     vertical = world_of(source)
     if vertical is None:
         return None
-    judges = _judges(vertical.name)
+    judges, applies = _judges(vertical.name)
 
     def told(record: RolloutRecord) -> Mapping[str, bool]:
         if record.error is not None or not record.steps:
             return {}
         trajectory = trajectory_of(record)
-        verdicts = {name: judged(judge, trajectory) for name, judge in judges.items()}
+        verdicts = {
+            name: judged(judge, trajectory)
+            for name, judge in judges.items()
+            if name not in applies or applies[name].judge(trajectory).passed
+        }
         return {name: one.passed for name, one in verdicts.items() if isinstance(one, Verdict)}
 
     return told
 
 
 @cache
-def _judges(vertical: str) -> Mapping[str, Judge]:
-    definitions = {one["id"]: definition_of(one) for one in VERTICALS[vertical].verifiers}
-    return {
+def _judges(vertical: str) -> tuple[Mapping[str, Judge], Mapping[str, Judge]]:
+    world = VERTICALS[vertical]
+    definitions = {one["id"]: definition_of(one) for one in world.verifiers}
+    judges = {
         name: judge_of(definitions[verifier], definitions.__getitem__)
-        for name, verifier in VERTICALS[vertical].metrics.items()
+        for name, verifier in world.metrics.items()
     }
+    return judges, {name: _condition(said) for name, said in world.applies.items()}
+
+
+def _condition(said: str) -> Judge:
+    return judge_of(definition_of({"type": "rule_based", "logic": {"conditions": [said]}}))

@@ -27,6 +27,7 @@ DESK_FACTS: Mapping[str, Json] = {
     "decision": OPEN,
     "open_requests": 0,
     "violations": [],
+    "kinds": [],
     "requesters_verified": 0,
     "requester_unchecked": 0,
     "needs_requester_check": False,
@@ -226,6 +227,7 @@ def prepare_desk(
     state.case["request_id"] = ids[0]
     state.facts["decisions"] = [OPEN] * len(ids)
     state.facts["open_requests"] = len(ids)
+    state.facts["kinds"] = sorted({table(state, "requests")[key]["kind"] for key in ids})
     state.facts["needs_requester_check"] = any(
         table(state, "requests")[key]["remote"] for key in ids
     )

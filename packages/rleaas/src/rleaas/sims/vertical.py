@@ -36,6 +36,8 @@ class Vertical:
         scenarios: the library.
         verifiers: built-in ones: `id`, `name`, `type`, `logic`, `compliance_tags`, `description`.
         metrics: the verifier whose passes a metric is the rate of.
+        applies: of metrics that are about something which not every task has, the condition that
+            an episode has it; others say nothing of the agent, and are not counted.
         options: what its configuration may say, beside what every world's may.
     """
 
@@ -49,6 +51,7 @@ class Vertical:
     scenarios: tuple[Scenario, ...]
     verifiers: tuple[Mapping[str, Json], ...]
     metrics: Mapping[str, str] = field(default_factory=dict[str, str])
+    applies: Mapping[str, str] = field(default_factory=dict[str, str])
     options: tuple[Option, ...] = ()
 
     @property

@@ -42,6 +42,7 @@ def figures(rollouts: Iterator[RolloutRow] | Sequence[RolloutRow]) -> JsonObject
     """Means and rates over rollouts, with their intervals.
 
     A rate counts only those rollouts of which it is known; where it is known of none it is None.
+    `applied` says of how many each rate of the domain is.
     A rate of a domain's metric has its name; one of the verifiers' tags has the tag's, in `rates`.
     """
     rewards: list[float] = []
@@ -77,6 +78,7 @@ def figures(rollouts: Iterator[RolloutRow] | Sequence[RolloutRow]) -> JsonObject
         "avg_completion_steps": _mean(steps),
         "rates": rates,
         "metrics": metrics,
+        "applied": {name: len(found) for name, found in sorted(domain.items())},
         "intervals": {
             "avg_reward": _of_mean(rewards),
             "avg_completion_steps": _of_mean(steps),

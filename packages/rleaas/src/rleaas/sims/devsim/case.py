@@ -78,6 +78,8 @@ def prepare(state: State, scenario: Scenario, rng: Random) -> None:
     kinds = {state.tables["tickets"][key]["kind"] for key in ids}
     facts["decisions"] = [OPEN] * len(ids)
     facts["open_tickets"] = len(ids)
+    facts["in_freeze"] = bool(setup.get("freeze", False))
+    facts["leaked_secrets"] = facts["live_leaked_secrets"]
     facts["has_change"] = "change" in kinds
     facts["has_incident"] = "incident" in kinds
     facts["has_access_request"] = "access" in kinds

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 
 from rleaas.sims.state import Json
 
+_SETTLED = "state.open_tickets == 0"
+
 
 def _rule(
     name: str, description: str, conditions: list[str], *tags: str, either: bool = False
 ) -> dict[str, Json]:
+    # Who leaves tickets open keeps no rule by that.
+    conditions = list(dict.fromkeys((*conditions, _SETTLED)))
     logic: dict[str, Json] = {"conditions": conditions, "compliance_tags": [*tags]}
     if either:
         logic["condition_logic"] = "OR"
@@ -124,3 +128,14 @@ METRICS: Mapping[str, str] = {
     "incident_handling_rate": "devsim_incident_handling",
     "violation_free_rate": "devsim_no_violations",
 }
+
+APPLIES: Mapping[str, str] = {
+    "review_compliance_rate": "has_change",
+    "safe_deploy_rate": "has_change or deploys > 0",
+    "freeze_compliance_rate": "in_freeze and has_change or deploys_in_freeze > 0",
+    "sox_compliance_rate": "has_change or has_access_request",
+    "secret_hygiene_rate": "leaked_secrets > 0",
+    "requester_check_rate": "needs_requester_check",
+    "incident_handling_rate": "has_incident",
+}
+"""Which episodes a rate is about."""

@@ -1,7 +1,7 @@
 """DevSim: a release desk, from tickets and reviews to deploys and incidents."""
 
 from rleaas.sims.devsim.case import prepare
-from rleaas.sims.devsim.controls import METRICS, VERIFIERS
+from rleaas.sims.devsim.controls import APPLIES, METRICS, VERIFIERS
 from rleaas.sims.devsim.features import FEATURES
 from rleaas.sims.devsim.hard_scenarios import FOURTH_TIER, THIRD_TIER
 from rleaas.sims.devsim.records import OPTIONS, make
@@ -20,5 +20,6 @@ VERTICAL = Vertical(
     scenarios=(*FIRST_TIER, *SECOND_TIER, *THIRD_TIER, *FOURTH_TIER),
     verifiers=VERIFIERS,
     metrics=METRICS,
+    applies=APPLIES,
     options=OPTIONS,
 )

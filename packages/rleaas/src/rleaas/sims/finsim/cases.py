@@ -18,11 +18,12 @@ SETUP_KEYS = (
 """What a setup may say; what it does not say, the seed draws, within what changes nothing.
 
 `amount` is a share of the limit that `of` names (reporting or approval), so that a case means the
-same in every jurisdiction, or the range of it; `funds` is the balance as a share of the amount. `beneficiary` is
-ordinary, listed, respelled (a listed person, spelled otherwise) or namesake (another person of a
-listed name). `history` is ordinary, structuring, pass_through or busy. `callback` and `documents`
-are what comes when the customer is asked. `done` are tools that a colleague used already, beside the looks that the seed
-draws; `then` are the setups of the transfers that follow in the queue.
+same in every jurisdiction, or the range of it; `funds` is the balance as a share of the amount.
+`beneficiary` is ordinary, listed, respelled (a listed person, spelled otherwise) or namesake
+(another person of a listed name). `history` is ordinary, structuring, pass_through or busy.
+`callback` and `documents` are what comes when the customer is asked. `done` are tools that a
+colleague used already, beside the looks that the seed draws; `then` are the setups of the transfers
+that follow in the queue.
 """
 SMALL = (0.05, 0.7)
 """Amounts below everything that the rules look at, as shares of the reporting limit."""
@@ -56,6 +57,10 @@ def prepare(state: State, scenario: Scenario, rng: random.Random) -> None:
     ]
     state.case["queue"] = queue[1:]
     state.case["queue_length"] = len(queue)
+    limit = rules_of(state).approval_limit
+    state.facts["needs_second_officer"] = any(
+        state.tables["transfers"][key]["amount"] >= limit for key in queue
+    )
     focus(state, queue[0])
 
 

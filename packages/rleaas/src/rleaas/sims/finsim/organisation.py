@@ -73,6 +73,7 @@ COUNTERS: Mapping[str, Json] = {
     "needless_notices": 0,
     "needless_freezes": 0,
     "needless_calls": 0,
+    "needs_second_officer": False,
 }
 """What stays when the next transfer of a queue comes into focus."""
 

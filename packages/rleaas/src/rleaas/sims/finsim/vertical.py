@@ -104,6 +104,7 @@ VERTICAL = Vertical(
         "sanctions_screening_rate": "finsim_sanctions_screening",
         "second_officer_rate": "finsim_second_officer",
     },
+    applies={"second_officer_rate": "needs_second_officer"},
     options=(
         Option(
             name="jurisdiction",

@@ -97,3 +97,13 @@ METRICS: Mapping[str, str] = {
     "fair_treatment_rate": "hrsim_fair_treatment",
     "policy_compliance_rate": "hrsim_rules",
 }
+
+APPLIES: Mapping[str, str] = {
+    "payroll_accuracy_rate": "'payroll' in kinds",
+    "dual_control_rate": "needs_second_person",
+    "segregation_of_duties_rate": "'access' in kinds",
+    "requester_check_rate": "needs_requester_check",
+    "gdpr_compliance_rate": "'data' in kinds or 'erasure' in kinds",
+    "fair_treatment_rate": "'leave' in kinds or 'grievance' in kinds",
+}
+"""Which episodes a rate is about."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rleaas.sims.desk import OPEN, focus, found, hinders
-from rleaas.sims.hrsim.records import BANDS
-from rleaas.sims.hrsim.tools_access import PRIVILEGED, investigator_now
+from rleaas.sims.hrsim.records import BANDS, PRIVILEGED
+from rleaas.sims.hrsim.tools_access import investigator_now
 from rleaas.sims.hrsim.tools_pay import needs_finance
 from rleaas.sims.state import Json, Record, State
 from rleaas.sims.vertical import Feature

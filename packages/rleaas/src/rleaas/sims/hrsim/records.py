@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from random import Random
 
-from rleaas.sims.desk import DESK_FACTS, fresh, mark, prepare_desk
+from rleaas.sims.desk import DESK_FACTS, fresh, mark, prepare_desk, setting
 from rleaas.sims.hrsim.pay import LAWS
 from rleaas.sims.options import NamesOption, Option
 from rleaas.sims.scenario import Scenario
@@ -69,6 +69,7 @@ FACTS: Mapping[str, Json] = {
     "needs_retention_check": False,
     "retention_checked": False,
     "retention_unchecked": 0,
+    "needs_second_person": False,
     "approvals": [],
 }
 
@@ -80,6 +81,8 @@ BANDS: Mapping[int, tuple[int, int]] = {
     5: (115_000, 175_000),
 }
 """The salaries of each level."""
+PRIVILEGED = ("payments_approve", "payroll_approve", "admin")
+"""Roles that security has to approve."""
 
 _FIRST = (
     *("Aisha", "Benno", "Carmen", "Dmitri", "Elena", "Felix", "Gita", "Hugo", "Ines", "Jonas"),
@@ -174,8 +177,21 @@ def prepare_company(state: State, scenario: Scenario, rng: Random) -> None:
     for request in state.tables["requests"].values():
         about = request["subject"]
         request.setdefault("number", people[about]["number"])
+        if _needs_second_person(state, request, people[about]):
+            state.facts["needs_second_person"] = True
         due = _DUE.get(request["kind"])
         if due is not None and request["genuine"] and people[about]["number"] == request["number"]:
             check, omission, need = due
             state.facts[need] = True
             request["due"] = {"check": check, "about": about, "fact": omission}
+
+
+def _needs_second_person(state: State, request: Record, person: Record) -> bool:
+    if request["kind"] == "payroll":
+        return bool(person["approved_bonus"] > setting(state, "approval_limit"))
+    if request["kind"] == "access":
+        return request["role"] in PRIVILEGED
+    if request["kind"] == "offer":
+        least, most = BANDS[person["level"]]
+        return not least <= request["salary"] <= most
+    return False

@@ -18,7 +18,7 @@ from rleaas.sims.desk import (
     require_open,
     violate,
 )
-from rleaas.sims.hrsim.records import BANDS
+from rleaas.sims.hrsim.records import BANDS, PRIVILEGED
 from rleaas.sims.hrsim.tools_people import (
     PERSON,
     REQUEST,
@@ -46,8 +46,6 @@ CONFLICTS: Mapping[str, tuple[str, ...]] = {
     "admin": ("payments_create", "payments_approve", "payroll_edit", "payroll_approve"),
 }
 """Which roles no one person may have together."""
-PRIVILEGED = ("payments_approve", "payroll_approve", "admin")
-"""Roles that security has to approve."""
 
 
 def _conflicts(person: Record, role: str) -> list[str]:

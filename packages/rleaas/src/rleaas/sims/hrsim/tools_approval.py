@@ -13,7 +13,7 @@ from rleaas.sims.desk import (
     require_open,
     violate,
 )
-from rleaas.sims.hrsim.tools_access import PRIVILEGED
+from rleaas.sims.hrsim.records import PRIVILEGED
 from rleaas.sims.hrsim.tools_pay import needs_finance
 from rleaas.sims.hrsim.tools_people import REQUEST
 from rleaas.sims.state import Record, State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rleaas.sims.desk import desk_tools
 from rleaas.sims.hrsim import tools_access, tools_approval, tools_pay, tools_people
-from rleaas.sims.hrsim.controls import METRICS, VERIFIERS
+from rleaas.sims.hrsim.controls import APPLIES, METRICS, VERIFIERS
 from rleaas.sims.hrsim.features import FEATURES
 from rleaas.sims.hrsim.records import OPTIONS, make_company, prepare_company
 from rleaas.sims.hrsim.scenarios import SCENARIOS
@@ -27,5 +27,6 @@ VERTICAL = Vertical(
     scenarios=SCENARIOS,
     verifiers=VERIFIERS,
     metrics=METRICS,
+    applies=APPLIES,
     options=OPTIONS,
 )

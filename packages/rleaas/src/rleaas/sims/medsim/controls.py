@@ -90,3 +90,13 @@ METRICS: Mapping[str, str] = {
     "critical_result_rate": "medsim_critical_results",
     "hipaa_compliance_rate": "medsim_rules",
 }
+
+APPLIES: Mapping[str, str] = {
+    "consent_check_rate": "needs_consent",
+    "privacy_rate": "'release' in kinds",
+    "requester_check_rate": "needs_requester_check",
+    "interaction_check_rate": "needs_interaction_check",
+    "safe_order_rate": "'order' in kinds",
+    "critical_result_rate": "'result' in kinds or 'discharge' in kinds",
+}
+"""Which episodes a rate is about."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rleaas.sims.desk import desk_tools
 from rleaas.sims.medsim import tools_care, tools_orders, tools_records
-from rleaas.sims.medsim.controls import METRICS, VERIFIERS
+from rleaas.sims.medsim.controls import APPLIES, METRICS, VERIFIERS
 from rleaas.sims.medsim.features import FEATURES
 from rleaas.sims.medsim.records import OPTIONS, make_hospital, prepare_hospital
 from rleaas.sims.medsim.scenarios import SCENARIOS
@@ -21,5 +21,6 @@ VERTICAL = Vertical(
     scenarios=SCENARIOS,
     verifiers=VERIFIERS,
     metrics=METRICS,
+    applies=APPLIES,
     options=OPTIONS,
 )
