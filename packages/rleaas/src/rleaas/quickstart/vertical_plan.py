@@ -9,17 +9,25 @@ from types import MappingProxyType
 
 from rleaas.quickstart.plan import DEFAULT_OUT
 
-EPISODES = 20_000
+EPISODES = 16_000
 SEEDS = 5
 SETTINGS: Mapping[str, object] = MappingProxyType(
     {
-        "ent_coef": 0.02,
+        "credit": "reward_to_go",
+        "gamma": 1.0,
+        "ent_coef": 0.005,
         "std_normalization": False,
         "groups_per_update": 16,
         "learning_rate_schedule": "linear",
+        "average_over": 500,
     }
 )
-"""GRPO's, tried out on the training scenarios: with its defaults it soon does always the same."""
+"""GRPO's, tried out with several seeds.
+
+Credit by what follows a step tells the check, which is due before the decision, from the calls
+around it; with an episode's whole return for every step, some seeds end in calling one tool again
+and again. The best checkpoint is told by 500 episodes: over fewer, it is the luckiest one.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
