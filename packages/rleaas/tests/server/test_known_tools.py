@@ -104,11 +104,12 @@ def test_a_rule_of_no_environment_is_checked_when_an_evaluation_begins(platform:
     asked = {"agent": "random", "verifier_ids": ["v1"], "episodes": 1}
 
     code, said = refused(platform, "/api/evaluations", environment_name="Bank", **asked)
+    trained = refused(platform, "/train/Bank", verifier_ids=["v1"])
     made = platform.ok(
         platform.http.post("/api/evaluations", json={"environment_name": "CartPole", **asked})
     )
 
-    assert code == "unknown_tool"
+    assert (code, trained[0]) == ("unknown_tool", "unknown_tool")
     assert "Did you mean 'run_aml_check'?" in said
     assert "environment 'CartPole' does not list" in str(made["warnings"])
 

@@ -3,6 +3,8 @@ import threading
 import time
 
 import pytest
+from rlcore import InvalidRequestError
+from rleaas import Client
 
 from .conftest import Running
 
@@ -370,3 +372,21 @@ def test_systems_are_compared_whatever_the_case(platform: Running) -> None:
 
     assert ids(platform, system="core banking") == ["verif_rule_1"]
     assert ids(platform, system="other") == []
+
+
+def test_a_caret_that_came_over_http_stands_alone_on_its_line(platform: Running) -> None:
+    with Client(base_url=platform.server.url) as client, pytest.raises(InvalidRequestError) as told:
+        client.Verifier.create("v", "rule_based", config={"conditions": ["'a in x"]})
+
+    lines = str(told.value).splitlines()
+    assert lines[1:3] == ["  'a in x", "  ^"]
+    assert lines[3].startswith("Text ends on the line where it begins")
+
+
+def test_names_that_are_too_long_are_refused(platform: Running) -> None:
+    long = "x" * 10_000
+
+    assert platform.http.post("/api/verifiers", json={**RULE, "name": long}).status_code == 422
+    asked = {"agent": "random", "environment_name": "E", "name": long}
+    reply = platform.http.post("/api/evaluations", json=asked)
+    assert (reply.status_code, reply.json()["code"]) == (422, "invalid_request")

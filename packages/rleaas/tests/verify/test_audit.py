@@ -121,8 +121,13 @@ def test_a_rule_with_a_hole_is_found_out(condition: str, trick: str) -> None:
     assert trick in probes(rule(condition))
 
 
-APPROVED = [{"tool": "run_aml_check"}, {"tool": "approve", "arguments": {"amount": 5}}]
-TOO_MUCH = [{"tool": "approve", "arguments": {"amount": 900_000, "decision": "approved"}}]
+APPROVED: list[dict[str, object]] = [
+    {"tool": "run_aml_check"},
+    {"tool": "approve", "arguments": {"amount": 5}},
+]
+TOO_MUCH: list[dict[str, object]] = [
+    {"tool": "approve", "arguments": {"amount": 900_000, "decision": "approved"}}
+]
 
 
 @pytest.mark.parametrize(

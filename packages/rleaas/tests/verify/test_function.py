@@ -95,7 +95,13 @@ def test_what_a_function_changes_nobody_else_sees() -> None:
     assert EPISODE.state == {"amount": 5}
 
 
-@pytest.mark.parametrize("wrong", [{"weight": 0}, {"threshold": 2}, {"penalty": float("nan")}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"weight": 0}, {"threshold": 2}, {"penalty": float("nan")}),
+        *({"name": ""}, {"name": "x" * 10_000}),
+    ],
+)
 def test_settings_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError):
         rleaas.verifier(**wrong)  # type: ignore[call-overload]

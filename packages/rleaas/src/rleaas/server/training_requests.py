@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from rlcore import ConfigurationError
 from sqlalchemy.orm import Session
@@ -14,6 +15,7 @@ from rleaas.server.rules.json_values import fields
 from rleaas.server.starting_points import require_resumable, spaces_of, starting_point
 from rleaas.server.store import (
     agents,
+    known_tools,
     training_scenarios,
     verifier_definitions,
     verifiers,
@@ -24,7 +26,7 @@ from rleaas.training.config import TrainingConfig
 from rleaas.training.rewards.spec import read_reward_file, validate_reward_fn, validate_verifiers
 from rleaas.training.session_parts import SessionParts, require_tiers
 from rleaas.training.tracking.settings import missing_packages
-from rleaas.verify import Means
+from rleaas.verify import Means, definition_of
 from rleaas.verify.means import NO_MEANS
 
 HUMAN_EVALUATION = "human_evaluation"
@@ -151,12 +153,14 @@ def judged_by(
     session: Session,
     body: StartTraining,
     checked: TrainingConfig,
+    version: VersionRow,
     means: Means = NO_MEANS,
 ) -> JsonObject:
     """What the job's worker is told of the verifiers that judge it; reads all their conditions.
 
     Raises:
-        ConfigurationError: they or their weights make no sense, or one is disabled or incomplete.
+        ConfigurationError: they or their weights make no sense, one is disabled or incomplete, or
+            names a tool that the version's world does not have.
         VerifierNotFound: there is none of that name.
     """
     ids = body.verifier_ids or ([body.verifier_id] if body.verifier_id else [])
@@ -168,7 +172,10 @@ def judged_by(
     judges = {one: weight for one, weight in weights.items() if one not in asks_people}
     found: JsonObject = {"verifier_ids": list(weights)}
     if judges:
-        found["verifiers"] = verifier_definitions.weighted(session, judges, means)
+        told = verifier_definitions.weighted(session, judges, means)
+        definitions = map(definition_of, cast("list[JsonObject]", told["definitions"]))
+        known_tools.require_of_world(session, version, definitions)
+        found["verifiers"] = told
     return found
 
 

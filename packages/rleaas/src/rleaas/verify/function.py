@@ -9,7 +9,7 @@ import math
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from rlcore import ConfigurationError, GraderError
 
@@ -221,13 +221,18 @@ def verifier(
         log_failure: whether failures are told.
 
     Raises:
-        ConfigurationError: the weight is not above 0, the threshold not from 0 to 1, or the penalty
-            above 0.
+        ConfigurationError: the weight is not above 0, the threshold not from 0 to 1, the penalty
+            above 0, or the name empty or longer than 200 characters.
     """
     if not (math.isfinite(weight) and weight > 0):
         raise ConfigurationError(f"the weight of a verifier is above 0, not {weight!r}")
     if not 0 <= threshold <= 1:
         raise ConfigurationError(f"the threshold of a verifier is from 0 to 1, not {threshold!r}")
+    if name is not None and not (isinstance(cast("object", name), str) and 0 < len(name) <= 200):
+        raise ConfigurationError(
+            f"the name of a verifier is text of 1 to 200 characters, not {name!r}"[:300],
+            code="invalid_verifier",
+        )
     said = {"hard_fail": hard_fail, "penalty": penalty, "log_failure": log_failure}
     policy = read_policy(said, f"verifier {name!r}" if name else "verifier")
 

@@ -130,8 +130,8 @@ def _judged(
     with caller.read() as session:
         if jobs.made_before(session, jobs.TRAINING, key) is not None:
             return {}  # the job of then is the answer, whatever has become of its verifiers
-        workable_version(session, env, body.environment_version)
-        return judged_by(session, body, checked, caller.state.judging.checking)
+        version = workable_version(session, env, body.environment_version)
+        return judged_by(session, body, checked, version, caller.state.judging.checking)
 
 
 def _queued(

@@ -20,9 +20,11 @@ class Policy(Body):
     @model_validator(mode="before")
     @classmethod
     def _as_the_engine_reads_it(cls, given: object) -> object:
-        if isinstance(given, dict):
-            require_policy(cast("JsonObject", given))
-        return cast("object", given)
+        if not isinstance(given, dict):
+            return given
+        fields = cast("JsonObject", given)
+        require_policy(fields)
+        return fields
 
 
 class VerifierFields(Record):

@@ -62,6 +62,20 @@ def require_of_scenario(
             )
 
 
+def require_of_world(
+    session: Session, version: VersionRow, definitions: Iterable[Definition]
+) -> None:
+    """Refuse verifiers that name a tool which the version's world does not have.
+
+    Raises:
+        ConfigurationError: one does (`unknown_tool`), with the nearest one.
+    """
+    known = of_world(session, version)
+    if known is not None:
+        for one in definitions:
+            require_tools(one, known, f"environment {version.environment.name!r}")
+
+
 def warnings_of(
     session: Session, version: VersionRow, definitions: Iterable[Definition]
 ) -> list[str]:
@@ -70,23 +84,18 @@ def warnings_of(
     Raises:
         ConfigurationError: it is a world, which has no such tool (`unknown_tool`).
     """
+    if world_of(version.source) is not None:
+        require_of_world(session, version, definitions)
+        return []
     environment = version.environment
-    place = f"environment {environment.name!r}"
-    known = of_world(session, version)
     listed = {row.name for row in _registered(session, environment)}
-    found: list[str] = []
-    for one in definitions:
-        if known is not None:
-            require_tools(one, known, place)
-            continue
-        unlisted = dict.fromkeys(named.tool for named in tools_named(one))
-        found += [
-            f"{one.label} names the tool {tool!r}, which {place} does not list: where it is none, "
-            "what is said of it holds of no episode"
-            for tool in unlisted
-            if tool not in listed
-        ]
-    return found
+    return [
+        f"{one.label} names the tool {tool!r}, which environment {environment.name!r} does not "
+        "list: where it is none, what is said of it holds of no episode"
+        for one in definitions
+        for tool in dict.fromkeys(named.tool for named in tools_named(one))
+        if tool not in listed
+    ]
 
 
 def _environment(session: Session, environment_id: int | None) -> EnvironmentRow | None:
