@@ -3,116 +3,55 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
-from rlcore import MissingDependencyError, ModelFailed, Secret
+from rlcore import MissingDependencyError, ModelFailed
 
-from rleaas.llm.chat import MAX_TOKENS, RETRIES, SECONDS, Message, Reply, ToolRequest, ToolSchema
-from rleaas.llm.failures import failed
-from rleaas.llm.openai_chat import bare
-from rleaas.llm.patience import patiently
-from rleaas.llm.pinned import Pinned
+from rleaas.llm.chat import Message, Reply, ToolRequest, ToolSchema
+from rleaas.llm.endpoint_chat import EndpointChat, Value
 
 if TYPE_CHECKING:
     import anthropic
 
-# The client's own shapes are TypedDicts of many variants; what is sent is written here.
-Value = Any
-
 ANTHROPIC_URL = "https://api.anthropic.com"
-_NO_KEY = "none"
 
 
-class AnthropicChat:
-    """A model behind an endpoint that speaks Anthropic's messages.
+class AnthropicChat(EndpointChat):
+    """A model behind an endpoint that speaks Anthropic's messages; its base URL has no `/v1`."""
 
-    Args:
-        model: its name there.
-        base_url: the endpoint, without `/v1`.
-        api_key: the key that it asks for; None: it asks for none.
-        retries: how often a call that may pass is made again.
-        max_tokens: the longest answer.
-        pinned: where it may be reached; None: wherever its name leads.
-    """
+    protocol: ClassVar[str] = "anthropic"
+    makers_url: ClassVar[str] = ANTHROPIC_URL
 
-    def __init__(
-        self,
-        model: str,
-        *,
-        base_url: str = ANTHROPIC_URL,
-        api_key: Secret | None = None,
-        retries: int = RETRIES,
-        max_tokens: int = MAX_TOKENS,
-        pinned: Pinned | None = None,
-    ) -> None:
-        self.model = model
-        self._base_url = base_url
-        self._api_key = api_key
-        self._retries = retries
-        self._max_tokens = max_tokens
-        self._pinned = pinned
-        self._takes_schemas = True
+    def _sender(self) -> Callable[..., Value]:
+        return cast("Callable[..., Value]", self._client.messages.create)
 
-    def __repr__(self) -> str:
-        return f"AnthropicChat({self.identity!r})"
-
-    @property
-    def identity(self) -> str:
-        """Which model where."""
-        return f"anthropic:{bare(self._base_url)}:{self.model}"
-
-    def complete(
+    def _request(
         self,
         messages: Sequence[Message],
-        *,
-        tools: Sequence[ToolSchema] = (),
-        json_schema: Mapping[str, Value] | None = None,
-        timeout: float = SECONDS,
-    ) -> Reply:
-        """Answer a conversation; see `Chat`.
+        tools: Sequence[ToolSchema],
+        schema: Mapping[str, Value] | None,
+    ) -> dict[str, Value]:
+        request: dict[str, Value] = {
+            "model": self.model,
+            "max_tokens": self._max_tokens,
+            "messages": turns(messages),
+        }
+        system = "\n\n".join(str(one["content"]) for one in messages if _is_system(one))
+        if system:
+            request["system"] = system
+        if tools:
+            request["tools"] = [_tool(one) for one in tools]
+        if schema is not None:
+            request["output_config"] = {"format": {"type": "json_schema", "schema": dict(schema)}}
+        return request
 
-        Raises:
-            ModelFailed: it did not answer.
-            MissingDependencyError: the package `anthropic` is not installed.
-        """
-        client = self._client
-
-        def attempt(seconds: float) -> Reply:
-            schema = json_schema if self._takes_schemas else None
-            request: dict[str, Value] = {
-                "model": self.model,
-                "max_tokens": self._max_tokens,
-                "messages": turns(messages),
-                "timeout": seconds,
-            }
-            system = "\n\n".join(str(one["content"]) for one in messages if _is_system(one))
-            if system:
-                request["system"] = system
-            if tools:
-                request["tools"] = [_tool(one) for one in tools]
-            if schema is not None:
-                request["output_config"] = {
-                    "format": {"type": "json_schema", "schema": dict(schema)}
-                }
-            try:
-                message = cast("Value", client.messages).create(**request)
-            except Exception as error:
-                if schema is not None and getattr(error, "status_code", None) in (400, 422):
-                    self._takes_schemas = False
-                    return attempt(seconds)
-                raise failed(self.identity, error) from error
-            return self._reply(message)
-
-        return patiently(attempt, model=self.identity, timeout=timeout, retries=self._retries)
-
-    def _reply(self, message: Value) -> Reply:
-        # Servers of others answer with less than the client's types promise.
-        blocks = cast("Sequence[Value] | None", getattr(message, "content", None))
+    def _reply(self, answer: Value) -> Reply:
+        blocks = cast("Sequence[Value] | None", getattr(answer, "content", None))
         if not isinstance(blocks, list):
             raise ModelFailed(self.identity, "invalid_answer", "its answer has no content")
-        usage = getattr(message, "usage", None)
+        usage = getattr(answer, "usage", None)
         return Reply(
             "".join(one.text for one in blocks if getattr(one, "type", None) == "text"),
             tuple(
@@ -133,13 +72,7 @@ class AnthropicChat:
                 "a model of Anthropic's protocol needs 'anthropic', which is not installed",
                 hint="Install the extra: pip install 'rleaas[models]'",
             ) from error
-        # A key of the environment is somebody else's, unless it was given.
-        key = _NO_KEY if self._api_key is None else self._api_key.reveal()
-        options = None if self._pinned is None else self._pinned.client_options()
-        http = None if options is None else anthropic.DefaultHttpxClient(**options)
-        return anthropic.Anthropic(
-            base_url=self._base_url, api_key=key, max_retries=0, http_client=http
-        )
+        return anthropic.Anthropic(**self._connection(anthropic.DefaultHttpxClient))
 
 
 def turns(messages: Sequence[Message]) -> list[dict[str, Value]]:
