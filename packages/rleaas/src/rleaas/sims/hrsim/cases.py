@@ -18,8 +18,9 @@ limit is approved by finance first; what finance refuses, who left, and who was 
 declined. Roles are granted after a check: a conflict of duties or a missing training is declined
 whoever approved, privileged roles are approved by security, and nobody approves their own request.
 Roles are taken from people who left, and from nobody else. A grievance is assessed; a crime is
-escalated; the investigator has to be independent, else the next of the pool is asked for, and where
-nobody is left the grievance is escalated. An offer needs a salary in the band, or the approval of
+escalated; the investigator has to be independent: a proposed one who is stays, and the pool is not
+asked; else the next of the pool is asked for, and where nobody is left the grievance is escalated.
+An offer needs a salary in the band, or the approval of
 finance, and a clear background with the candidate's consent: who does not consent is declined, a
 background that is not clear is escalated. People get their own data and no full file. A file is
 erased when nothing has it kept; kept for a litigation the request is escalated, for other reasons
