@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rleaas import Client
 from rleaas.server.local import LocalServer
+from rleaas.sims import VERTICALS
 
 
 @pytest.mark.slow
@@ -55,3 +56,22 @@ def test_a_suite_is_played_judged_again_and_made_again(tmp_path: Path) -> None:
     assert [one["what"] for one in again.changes] == [f"verifiers.{rule.id}"]
     assert again.overall_score == {"original": score, "reproduction": pytest.approx(1 - score)}
     assert len(kept) >= 2 * scenarios
+
+
+@pytest.mark.slow
+def test_a_scenario_that_names_no_case_is_played_on_a_held_out_one_and_the_report_says_which(
+    tmp_path: Path,
+) -> None:
+    with LocalServer(tmp_path) as server, Client(base_url=server.url) as client:
+        env = client.Environment.create("FinSim-Prod-v1", vertical="FinSim")
+        env.wait_until_ready(60)
+        own = client.Scenario.create(
+            "mine", tier=1, task_prompt="Reject everything", env_name=env.name
+        )
+        report = client.Evaluation.run(
+            agent="random", environment_name=env.name, scenario_ids=[own.id], seeds=[0]
+        ).wait_until_complete(60, 0.2, progress=False)
+
+    (said,) = [one for one in report.warnings if "names no case" in one]
+    held_out = [one for one in VERTICALS["FinSim"].scenarios if one.split == "evaluation"]
+    assert [one.id for one in held_out if f"{one.id} of the evaluation half" in said]

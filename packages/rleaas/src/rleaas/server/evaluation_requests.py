@@ -73,6 +73,7 @@ def evaluation_request(
     )
     played = [cast("JsonObject", one) for one in items(scenarios.get("scenarios"))]
     _require_vertical(version, played)
+    without_case = _give_cases(version, played)
     asked = max(1, len(played)) * len(seeds) * body.repetitions
     if asked > MAX_EPISODES:
         raise ConfigurationError(
@@ -97,7 +98,7 @@ def evaluation_request(
         "success_threshold": body.success_threshold,
         "pass_threshold": body.pass_threshold,
         "purpose": body.purpose,
-        "warnings": [*_about_scenarios(scenarios, checkpoint), *warnings],
+        "warnings": [*_about_scenarios(scenarios, checkpoint), *without_case, *warnings],
     }
 
 
@@ -239,6 +240,26 @@ def _require_vertical(version: VersionRow, played: Sequence[JsonObject]) -> None
                 code="scenario_of_other_vertical",
                 hint=f"Evaluate on an environment of {shipped.vertical}",
             )
+
+
+def _give_cases(version: VersionRow, played: Sequence[JsonObject]) -> list[str]:
+    """Settle what is played for scenarios of a world that name no case; says so of each."""
+    world = worlds.world_of(version.source)
+    said: list[str] = []
+    for one in played if world is not None else ():
+        context = one.get("context_injection")
+        known = cast("JsonObject", context) if isinstance(context, dict) else {}
+        name, tier = str(one["id"]), one.get("tier")
+        if known.get(library.BASED_ON) or library.find(name) or not isinstance(tier, int):
+            continue
+        case = library.held_out_case(world.name if world else "", name, tier)
+        one["context_injection"] = {**known, library.BASED_ON: case.id}
+        said.append(
+            f"scenario {name} names no case: {case.id} of the evaluation half is played under its "
+            f"prompt, and success is what that one's criteria say; name a case with "
+            f"context_injection.{library.BASED_ON}"
+        )
+    return said
 
 
 def _judges(

@@ -94,6 +94,16 @@ def chosen(
             yield one
 
 
+def held_out_case(vertical: str, scenario_id: str, tier: int) -> Scenario:
+    """What evaluations play for a scenario that names no case: one of its tier that is held out.
+
+    The same one for the same id.
+    """
+    cases = [one for one in chosen(vertical=vertical, tiers=(tier,)) if one.split == EVALUATION]
+    drawn = hashlib.sha256(scenario_id.encode()).digest()
+    return cases[int.from_bytes(drawn[:8], "big") % len(cases)]
+
+
 def entry(one: Scenario) -> JsonObject:
     """A scenario of the library as clients read it.
 
