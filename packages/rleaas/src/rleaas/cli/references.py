@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rleaas.cli.names import completion
 
-Env = Annotated[
-    str,
-    typer.Argument(
-        metavar="ENV",
-        help="The environment's name or id.",
-        autocompletion=completion("environment"),
-    ),
-]
+
+def _argument(metavar: str, help: str, kind: str) -> Any:
+    # Typer's own return type is Any, too: what it makes stands for a value of the annotation.
+    return typer.Argument(metavar=metavar, help=help, autocompletion=completion(kind))
+
+
+Env = Annotated[str, _argument("ENV", "The environment's name or id.", "environment")]
 EnvOption = Annotated[
     str | None,
     typer.Option(
@@ -25,74 +24,17 @@ EnvOption = Annotated[
         autocompletion=completion("environment"),
     ),
 ]
-ToolRef = Annotated[
-    str,
-    typer.Argument(
-        metavar="TOOL", help="The tool's name or id.", autocompletion=completion("tool")
-    ),
-]
-AgentRef = Annotated[
-    str,
-    typer.Argument(
-        metavar="AGENT", help="The agent's name or id.", autocompletion=completion("agent")
-    ),
-]
-VerifierRef = Annotated[
-    str,
-    typer.Argument(
-        metavar="VERIFIER", help="The verifier's name or id.", autocompletion=completion("verifier")
-    ),
-]
-ScenarioRef = Annotated[
-    str,
-    typer.Argument(
-        metavar="SCENARIO", help="The scenario's name or id.", autocompletion=completion("scenario")
-    ),
-]
-SuiteRef = Annotated[
-    str,
-    typer.Argument(
-        metavar="SUITE", help="The suite's name or id.", autocompletion=completion("suite")
-    ),
-]
-JobRef = Annotated[
-    str,
-    typer.Argument(
-        metavar="JOB_ID", help="The job's id.", autocompletion=completion("training_job")
-    ),
-]
-EvaluationRef = Annotated[
-    str,
-    typer.Argument(
-        metavar="EVALUATION_ID",
-        help="The evaluation's id.",
-        autocompletion=completion("evaluation"),
-    ),
-]
+ToolRef = Annotated[str, _argument("TOOL", "The tool's name or id.", "tool")]
+AgentRef = Annotated[str, _argument("AGENT", "The agent's name or id.", "agent")]
+VerifierRef = Annotated[str, _argument("VERIFIER", "The verifier's name or id.", "verifier")]
+ScenarioRef = Annotated[str, _argument("SCENARIO", "The scenario's name or id.", "scenario")]
+SuiteRef = Annotated[str, _argument("SUITE", "The suite's name or id.", "suite")]
+JobRef = Annotated[str, _argument("JOB_ID", "The job's id.", "training_job")]
+EvaluationRef = Annotated[str, _argument("EVALUATION_ID", "The evaluation's id.", "evaluation")]
 CheckpointRef = Annotated[str, typer.Argument(metavar="CHECKPOINT_ID", help="The checkpoint's id.")]
-DeploymentRef = Annotated[
-    str,
-    typer.Argument(
-        metavar="DEPLOYMENT", help="The deployment's id.", autocompletion=completion("deployment")
-    ),
-]
-WebhookRef = Annotated[
-    str,
-    typer.Argument(
-        metavar="WEBHOOK", help="The webhook's id.", autocompletion=completion("webhook")
-    ),
-]
-AssetRef = Annotated[
-    str,
-    typer.Argument(
-        metavar="ASSET", help="The data asset's id.", autocompletion=completion("data_asset")
-    ),
-]
+DeploymentRef = Annotated[str, _argument("DEPLOYMENT", "The deployment's id.", "deployment")]
+WebhookRef = Annotated[str, _argument("WEBHOOK", "The webhook's id.", "webhook")]
+AssetRef = Annotated[str, _argument("ASSET", "The data asset's id.", "data_asset")]
 OrganisationRef = Annotated[
-    str,
-    typer.Argument(
-        metavar="ORGANISATION",
-        help="The organisation's name or id.",
-        autocompletion=completion("organisation"),
-    ),
+    str, _argument("ORGANISATION", "The organisation's name or id.", "organisation")
 ]
