@@ -48,6 +48,9 @@ class Hangs(Trouble):
     def trouble(self):
         threading.Event().wait()
 
+gymnasium.register("Solved-v0", entry_point=Env, reward_threshold=1.0)
+gymnasium.register("Unsolved-v0", entry_point=Env, reward_threshold=1.5)
+
 def broken():
     raise OSError("no robot is plugged in")
 """
@@ -95,6 +98,23 @@ def test_the_operators_own_tls_and_token_are_not_its_environments(
         env.reset(seed=1)
     with pytest.raises(AccessDenied):
         RemoteEnv(endpoint(platform, "CartPole").address, token="open sesame")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "rate"), [("Solved-v0", 1.0), ("Unsolved-v0", 0.0)])
+def test_the_threshold_of_the_specification_says_which_episodes_succeeded(
+    real: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, rate: float
+) -> None:
+    """Each episode of the module has one step, which is worth 1."""
+    (tmp_path / "solved_of_test.py").write_text(MODULE.format(actions=2))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    real.register("Known", source=f"gym://solved_of_test:{name}")
+
+    job_id = real.train("Known", num_episodes=3, seed=1, config={"num_envs": 1})
+    real.server.state.scheduler.wait_finished("training", job_id, 60)
+
+    job = TrainingJob.model_validate(real.ok(real.http.get(f"/training/{job_id}")))
+    assert (job.status, job.results.success_rate) == ("completed", rate)
 
 
 def test_an_unknown_id_has_failed_with_what_gymnasium_says(real: Running) -> None:

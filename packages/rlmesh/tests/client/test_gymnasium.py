@@ -13,7 +13,9 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordEpisodeStatistics, TimeLimit
 from rlcore import UnsupportedError
 from rlmesh.numpy import RemoteEnv, RemoteVectorEnv
+from rlmesh.protocol.handshake import REWARD_THRESHOLD, Peer, Welcome
 from rlmesh.server.env_server import EnvServer
+from rlmesh.server.options import ServeOptions
 
 Serve = Callable[..., EnvServer]
 
@@ -86,6 +88,36 @@ def test_its_spec_makes_another_client(serve: Serve) -> None:
         another.close()
         with pytest.raises(UnsupportedError, match="'human'"):
             env.spec.make(render_mode="human")
+
+
+@pytest.mark.parametrize("isolation", ["thread", "process"])
+def test_its_spec_says_at_which_return_it_is_solved(serve: Serve, isolation: Any) -> None:
+    """gymnasium registers CartPole-v1 with 475; its contract, whose digest is an identity, is
+    what it was before servers told that."""
+    with RemoteEnv(serve(cartpole, options=ServeOptions(isolation=isolation))) as env:
+        assert env.spec is not None
+        assert env.spec.reward_threshold == 475.0
+        assert env.env_contract.digest == (
+            "sha256:bfac299f32848757691486d15635ca802fdbda6d2d9b57674d89cb742f326f76"
+        )
+
+
+def test_the_spec_of_lanes_says_it_too(serve: Serve) -> None:
+    with RemoteVectorEnv(serve(cartpole, num_envs=2)) as env:
+        assert env.spec is not None
+        assert env.spec.reward_threshold == 475.0
+
+
+def test_a_spec_of_an_environment_that_is_never_solved_says_nothing(serve: Serve) -> None:
+    with RemoteEnv(serve(lambda: gymnasium.make("Pendulum-v1"))) as env:
+        assert env.spec is not None
+        assert env.spec.reward_threshold is None
+
+
+@pytest.mark.parametrize("told", ["", "nan", "inf", "high"])
+def test_a_threshold_that_is_no_number_is_none(told: str) -> None:
+    peer = Peer("env_server", extra={REWARD_THRESHOLD: told})
+    assert Welcome(True, (), None, {}, peer).reward_threshold is None
 
 
 def test_its_spec_makes_another_client_with_the_token_and_does_not_print_it(serve: Serve) -> None:

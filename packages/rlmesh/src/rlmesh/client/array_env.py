@@ -46,8 +46,10 @@ class ArrayEnv(Handle, BaseEnv):
             "render_modes": [contract.render_mode] if contract.render_mode else [],
         }
         # A spec is a recipe for another one, which a server with a single environment has not got.
-        if self._link.wires.dialled.welcome.offers(PRIVATE_SESSIONS):
-            self.spec = spec_of(contract.id, AnotherOne(type(self), address, options, device))
+        welcome = self._link.wires.dialled.welcome
+        if welcome.offers(PRIVATE_SESSIONS):
+            another = AnotherOne(type(self), address, options, device)
+            self.spec = spec_of(contract.id, another, welcome.reward_threshold)
 
     @property
     def episode_id(self) -> str:

@@ -45,9 +45,10 @@ class ArrayVectorEnv(VectorHandle, BaseVectorEnv):
         self.observation_space: Space[Any] = all_lanes(seen, self.num_envs, backend)
         self.action_space: Space[Any] = all_lanes(taken, self.num_envs, backend)
         # A spec is a recipe for another one, which a server with a single set has not got.
-        if self._link.wires.dialled.welcome.offers(PRIVATE_SESSIONS):
+        welcome = self._link.wires.dialled.welcome
+        if welcome.offers(PRIVATE_SESSIONS):
             another = AnotherVector(type(self), address, options, device)
-            self.spec = vector_spec_of(contract.id, another)
+            self.spec = vector_spec_of(contract.id, another, welcome.reward_threshold)
 
     def reset(
         self, *, seed: Seeds = None, options: Options | None = None

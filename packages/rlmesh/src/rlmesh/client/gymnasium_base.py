@@ -52,11 +52,19 @@ def named_by_gymnasium(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
 
-def spec_of(name: str, make: Callable[..., object]) -> EnvSpec | None:
+def spec_of(
+    name: str, make: Callable[..., object], reward_threshold: float | None = None
+) -> EnvSpec | None:
     """Return a recipe for one more client, or None where gymnasium has no name for it."""
     if not installed or not named_by_gymnasium(name):
         return None
     from gymnasium.envs.registration import EnvSpec
 
     creator = cast("EnvCreator", make)
-    return EnvSpec(id=name, entry_point=creator, disable_env_checker=True, order_enforce=False)
+    return EnvSpec(
+        id=name,
+        entry_point=creator,
+        reward_threshold=reward_threshold,
+        disable_env_checker=True,
+        order_enforce=False,
+    )

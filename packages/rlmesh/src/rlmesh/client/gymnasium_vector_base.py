@@ -67,10 +67,16 @@ def autoreset_metadata(contract: EnvContract) -> dict[str, Any]:  # Any: whateve
     return {**(contract.metadata or {}), "render_modes": modes, "autoreset_mode": word}
 
 
-def vector_spec_of(name: str, make: Callable[..., object]) -> EnvSpec | None:
+def vector_spec_of(
+    name: str, make: Callable[..., object], reward_threshold: float | None = None
+) -> EnvSpec | None:
     """Return a recipe for one more client, or None where gymnasium has no name for it."""
     if not installed or not named_by_gymnasium(name):
         return None
     from gymnasium.envs.registration import EnvSpec
 
-    return EnvSpec(id=name, vector_entry_point=cast("VectorEnvCreator", make))
+    return EnvSpec(
+        id=name,
+        vector_entry_point=cast("VectorEnvCreator", make),
+        reward_threshold=reward_threshold,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -33,6 +34,10 @@ RENDERINGS = "rlmesh.render.more.v1"
 INSPECT = "rlmesh.ops.inspect.v1"
 # Ours, in what a server says about itself: somebody drives the one environment that all share.
 TAKEN = "rlmesh.env.taken"
+# Ours, in what a server says about itself: the return at which the environment's specification
+# calls it solved. It is not in the contract, whose digest is the identity of what was registered
+# before servers told it; and what an environment is does not depend on it.
+REWARD_THRESHOLD = "rlmesh.env.reward_threshold"
 YES = "true"
 # What a client of this build can do, which it says in every handshake and at every session.
 CLIENT_CAPABILITIES = frozenset({RESUME, QUEUE, LANES, VECTORS, MORE_SPACES, TENSORS, RENDERINGS})
@@ -79,6 +84,16 @@ class Welcome:
     def is_taken(self) -> bool:
         """Whether somebody was driving the one environment that all clients share."""
         return self.peer is not None and self.peer.extra.get(TAKEN) == YES
+
+    @property
+    def reward_threshold(self) -> float | None:
+        """The return at which the environment's specification calls it solved, where it says so."""
+        told = "" if self.peer is None else self.peer.extra.get(REWARD_THRESHOLD, "")
+        try:
+            found = float(told)
+        except ValueError:
+            return None
+        return found if math.isfinite(found) else None
 
     def offers(self, capability: str) -> bool:
         """Tell whether the server has a capability."""

@@ -56,7 +56,7 @@ def _made(end: socket.socket) -> Made | None:
     except BaseException as error:
         send(end, ("failed", environment_fault("make", error)))
         return None
-    send(end, ("made", contract_to_bytes(made.contract), made.sort))
+    send(end, ("made", contract_to_bytes(made.contract), made.sort, made.reward_threshold))
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 from typing import Any, Protocol, cast
@@ -24,6 +25,7 @@ class Environments(Protocol):
     Attributes:
         contract: what each of them promises.
         sort: what they are.
+        reward_threshold: the return at which their specification calls them solved, if it says so.
         private: whether a session gets one of its own.
         apart: whether that one lives in a process of its own.
         backend: what makes the arrays of the actions.
@@ -31,6 +33,7 @@ class Environments(Protocol):
 
     contract: EnvContract
     sort: Sort
+    reward_threshold: float | None
     private: bool
     apart: bool
     backend: Backend
@@ -59,6 +62,7 @@ class TheOne:
         env = as_served(env)
         self.contract = served_contract(env)
         self.sort: Sort = sort_of(env)
+        self.reward_threshold = solved_at(env)
         self._env = env
         self._close_at_end = close_at_end
         self._closed = threading.Lock()
@@ -97,6 +101,7 @@ class OneEach:
             try:
                 self.contract = served_contract(probe)
                 self.sort: Sort = sort_of(probe)
+                self.reward_threshold = solved_at(probe)
             finally:
                 close_env(probe)
         except BaseException:
@@ -120,6 +125,15 @@ class OneEach:
         """Close the factory; each session closes its own environment."""
         if self._open.acquire(blocking=False):
             end(self._factory)
+
+
+def solved_at(env: Env) -> float | None:
+    """The return at which the specification of an environment calls it solved, if it says so."""
+    one = env.envs[0] if isinstance(env, LaneSet) else env
+    told = getattr(getattr(one, "spec", None), "reward_threshold", None)
+    if not isinstance(told, int | float) or not math.isfinite(told):
+        return None
+    return float(told)
 
 
 def environments_of(

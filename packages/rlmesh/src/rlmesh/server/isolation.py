@@ -92,6 +92,7 @@ class EnvProcess:
             raise UnguardedScript if note[0] == "unguarded" else _failure("make", note[1])
         self.contract: EnvContract = contract_from_bytes(note[1])
         self.sort: Sort = note[2]
+        self.reward_threshold: float | None = note[3]
 
     @property
     def pid(self) -> int:
@@ -231,6 +232,7 @@ class Isolated:
         spare = EnvProcess(recipe, start_seconds=start_seconds)
         self.contract = spare.contract
         self.sort: Sort = spare.sort
+        self.reward_threshold = spare.reward_threshold
         self._spare: EnvProcess | None = spare
         self._lock = threading.Lock()
         self._collect: Callable[[EnvironmentException], None] | None = None

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from rlcore import ConfigurationError
 
-from rlmesh.server.environments import Env, close_env, factory_in, make_env
+from rlmesh.server.environments import Env, close_env, factory_in, make_env, solved_at
 from rlmesh.server.factories import begin, end
 from rlmesh.server.framework import action_backend
 from rlmesh.server.vector_sources import Many, several
@@ -37,6 +37,7 @@ class Made:
             self.env = make_env(factory)
             self.contract: EnvContract = served_contract(self.env)
             self.sort: Sort = sort_of(self.env)
+            self.reward_threshold = solved_at(self.env)
         except BaseException:
             end(factory)
             raise

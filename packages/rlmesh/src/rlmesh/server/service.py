@@ -17,6 +17,7 @@ from rlmesh.protocol.handshake import (
     PRIVATE_SESSIONS,
     QUEUE,
     RESUME,
+    REWARD_THRESHOLD,
     SUBSET_STEP,
     TAKEN,
     TENSORS,
@@ -100,6 +101,8 @@ class EnvService:
             peer = replace(peer, extra={**peer.extra, **extra})
         if offer is not None and hello.capabilities.get(LANES) == YES:
             peer = replace(peer, extra={**peer.extra, **offer.extra()})
+        if (threshold := self._environments.reward_threshold) is not None:
+            peer = replace(peer, extra={**peer.extra, REWARD_THRESHOLD: repr(threshold)})
         if not self._environments.private and self.registry.places.taken:
             peer = replace(peer, extra={**peer.extra, TAKEN: YES})
         welcome = answer(
