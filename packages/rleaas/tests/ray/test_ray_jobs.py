@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rlcore import TrainingJobFailed
 from rleaas import Client
 from rleaas._drivers.blocking import Blocking
 from rleaas.resources.training_handle import TrainingJobResource
@@ -39,6 +40,13 @@ def second_client(nodes: RayNodes, tmp_path_factory: pytest.TempPathFactory) -> 
     yield from serve(cluster, tmp_path_factory.mktemp("second"))
 
 
+@pytest.fixture(scope="module")
+def small_client(nodes: RayNodes, tmp_path_factory: pytest.TempPathFactory) -> Generator[Client]:
+    """Its jobs may use 1 GiB of memory: a third of that is what a training needs."""
+    cluster = RayCluster(address=nodes.dashboard, cpus=0.5, python=sys.executable)
+    yield from serve(cluster, tmp_path_factory.mktemp("small"), memory=2**30)
+
+
 @pytest.fixture(params=["local_client", "ray_client"])
 def client(request: pytest.FixtureRequest) -> Client:
     found: Client = request.getfixturevalue(str(request.param))
@@ -53,9 +61,11 @@ def ray_client(nodes: RayNodes, tmp_path_factory: pytest.TempPathFactory) -> Gen
     )
 
 
-def serve(cluster: RayCluster | None, data: Path) -> Generator[Client]:
+def serve(
+    cluster: RayCluster | None, data: Path, *, memory: int | None = None
+) -> Generator[Client]:
     def made(settings: ServerSettings) -> ServerState:
-        return ServerState(replace(settings, ray=cluster))
+        return ServerState(replace(settings, ray=cluster, job_memory_bytes=memory))
 
     with LocalServer(data, make_state=made) as server, Client(base_url=server.url) as client:
         client.Environment.create("CartPole", source="gym://CartPole-v1").wait_until_ready()
@@ -138,3 +148,40 @@ def test_sessions_in_ray_actors_give_the_curve_of_sessions_in_the_worker(
     far = begin(ray_client, 12, rollout_workers=2).wait_until_complete(timeout=180)
 
     assert curve(far) == curve(near)
+
+
+HOARDS = """
+hoard = []
+def reward(reward):
+    hoard.append(b"x" * 50 * 2**20)
+    return reward
+"""
+SPAWNS = """
+import subprocess
+def reward(reward, step):
+    if step < 3:
+        subprocess.Popen(["sleep", "60"])
+    return reward
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "config", "said"),
+    [
+        (HOARDS, {}, "more memory than its limit, 1024 MiB"),
+        (SPAWNS, {"compute_quota": {"max_processes": 2}}, "more processes than its limit, 2"),
+    ],
+)
+def test_a_job_in_the_cluster_that_passes_a_limit_has_failed_with_it(
+    small_client: Client, source: str, config: dict[str, object], said: str
+) -> None:
+    job = begin(small_client, 10_000, reward_fn={"inline": source}, **config)
+
+    with pytest.raises(TrainingJobFailed) as caught:
+        job.wait_until_complete(timeout=120)
+
+    assert said in str(caught.value)
+    record = job.refresh().record
+    (attempt,) = record.attempts
+    assert said in str(attempt["ended"])
+    assert record.results["failure_reason"] == "quota_exceeded"

@@ -272,6 +272,8 @@ def test_more_workers_than_processes_are_refused() -> None:
 
     assert check({"compute_quota": quota}).spare_processes(8) == 2
     assert check({}).spare_processes(8) == 8
+    error = refusal({"compute_quota": quota, "rollout_workers": 3})
+    assert "rollout_workers 3 and the process that they belong to" in error.message
 
 
 @pytest.mark.parametrize("where", ["simulation", "simulation.episode_settings", "compute_quota"])

@@ -340,12 +340,14 @@ def _require_of(algorithm: str, key: str) -> None:
 def _check_together(config: TrainingConfig) -> None:
     quota = config.compute_quota
     most = None if quota is None else quota.max_processes
-    workers = config.count("n_workers", 0)
-    if most is not None and workers + 1 > most:
-        raise ConfigurationError(
-            f"n_workers {workers} and the process that they belong to are more than "
-            f"compute_quota.max_processes {most}",
-            code="invalid_training_config",
-            hint="Lower n_workers or raise the quota",
-        )
+    asked = {"n_workers": config.count("n_workers", 0)}
+    asked["rollout_workers"] = config.rollout_workers or 0
+    for key, workers in asked.items():
+        if most is not None and workers + 1 > most:
+            raise ConfigurationError(
+                f"{key} {workers} and the process that they belong to are more than "
+                f"compute_quota.max_processes {most}",
+                code="invalid_training_config",
+                hint=f"Lower {key} or raise the quota",
+            )
     check_amounts(config)

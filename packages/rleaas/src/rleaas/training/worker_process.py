@@ -15,6 +15,7 @@ from rlcore.environ import change, variable
 
 from rleaas.training.backlog import Backlog
 from rleaas.training.log_bound import bound_own_output
+from rleaas.training.own_limits import LIMITS_VARIABLE, watch_own_limits
 from rleaas.training.reporter import Pace, Reporter
 from rleaas.training.stop_switch import StopSwitch
 
@@ -48,6 +49,7 @@ def run_worker(kind: str, work: Work, arguments: Sequence[str] | None = None) ->
         sys.stderr.write(f"error: {TOKEN_VARIABLE} is not set; the server starts workers with it\n")
         return 2
     bound_own_output()
+    watch_own_limits(variable(LIMITS_VARIABLE))
     switch = StopSwitch()
     switch.install()
     patience = variable(PATIENCE_VARIABLE)

@@ -24,6 +24,7 @@ import psutil
 from rleaas.server.children import Child, Children, variables_of_child
 from rleaas.server.jobs.executor import Ended, Launch, Limits, Running, over_time
 from rleaas.server.jobs.zygote import Forked, NotForked, Zygote
+from rleaas.training.process_usage import excess_of, family
 
 logger = logging.getLogger("rleaas.server.jobs")
 
@@ -140,7 +141,7 @@ class LocalExecutor:
         began = _began(found.pid)
         if began is not None and began != found.began:
             return  # another process has the number: nothing is left of the group
-        for process in _family(found.pid) if began is not None else ():
+        for process in family(found.pid) if began is not None else ():
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         with suppress(ProcessLookupError):
@@ -218,35 +219,8 @@ def _over(found: _Handle, seconds: float) -> Ended | None:
         return Ended(
             None, over_time(seconds, limits.wall_seconds, limits.stop_seconds), "wall_seconds"
         )
-    if limits.memory_bytes is None and limits.processes is None:
-        return None
-    family = _family(found.pid)
-    if limits.processes is not None and len(family) > limits.processes:
-        how = f"was ended as it had {len(family)} processes: its limit is {limits.processes}"
-        return Ended(None, how, "processes")
-    used = sum(_resident(process) for process in family)
-    if limits.memory_bytes is not None and used > limits.memory_bytes:
-        how = (
-            f"was ended as it used {used / 2**20:.0f} MiB of memory: its limit is "
-            f"{limits.memory_bytes / 2**20:.0f} MiB"
-        )
-        return Ended(None, how, "memory_bytes")
-    return None
-
-
-def _family(pid: int) -> list[psutil.Process]:
-    try:
-        leader = psutil.Process(pid)
-        return [leader, *leader.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
-
-
-def _resident(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_info().rss)
-    except psutil.NoSuchProcess:
-        return 0
+    excess = excess_of(found.pid, limits.memory_bytes, limits.processes)
+    return None if excess is None else Ended(None, f"was ended as it {excess.what}", excess.limit)
 
 
 def _is_there(found: _Handle) -> bool:

@@ -22,6 +22,7 @@ from rlcore import ConfigurationError
 
 from rleaas.server.jobs.executor import Ended, Launch, Running, over_time
 from rleaas.server.jobs.ray_cluster import RayCluster
+from rleaas.training.own_limits import EXIT_CODES, LIMITS_VARIABLE, limits_text
 
 logger = logging.getLogger("rleaas.server.jobs.ray")
 
@@ -36,6 +37,8 @@ class _Handle:
     log: str
     wall_seconds: float | None
     stop_seconds: float = 0.0
+    memory_bytes: int | None = None
+    processes: int | None = None
 
     def text(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
@@ -95,6 +98,8 @@ class RayExecutor:
             str(launch.log),
             launch.limits.wall_seconds,
             launch.limits.stop_seconds,
+            launch.limits.memory_bytes,
+            launch.limits.processes,
         )
         job = _Job(handle, copied=0)
         with self._lock:
@@ -152,11 +157,16 @@ class RayExecutor:
         given = dict(cluster.runtime_env)
         variables = given.pop("env_vars", {})
         told = dict(variables) if isinstance(variables, Mapping) else {}
+        limits = limits_text(
+            memory_bytes=launch.limits.memory_bytes, processes=launch.limits.processes
+        )
+        # Ray plans with the memory that a job asks for, and lets it use any.
+        minded = {} if limits is None else {LIMITS_VARIABLE: limits}
         _, *arguments = launch.command  # this machine's interpreter, which nodes need not have
         self._client.submit_job(
             entrypoint=shlex.join([cluster.python, *arguments]),
             submission_id=job.handle.submission,
-            runtime_env={**given, "env_vars": {**told, **launch.environment}},
+            runtime_env={**given, "env_vars": {**told, **launch.environment, **minded}},
             metadata={"rleaas_job": launch.job_id, "rleaas_attempt": str(launch.attempt)},
             entrypoint_num_cpus=cluster.cpus,
             entrypoint_num_gpus=cluster.gpus or None,
@@ -202,7 +212,7 @@ class RayExecutor:
             return
         self._copy_output(job)
         if told.status.is_terminal():
-            job.ended = _ending(told.status, told.driver_exit_code, told.message)
+            job.ended = _ending(job.handle, told.status, told.driver_exit_code, told.message)
             self._note(job.handle).unlink(missing_ok=True)
         elif self._is_over(job, told.start_time):
             self._stop(job)
@@ -231,13 +241,28 @@ class RayExecutor:
             self._note(job.handle).write_text(str(job.copied), "ascii")
 
 
-def _ending(status: JobStatus, code: int | None, message: str | None) -> Ended:
+def _ending(handle: _Handle, status: JobStatus, code: int | None, message: str | None) -> Ended:
+    excess = None if status is JobStatus.STOPPED else _excess(handle, code)
+    if excess is not None:
+        return excess
     if status is JobStatus.SUCCEEDED:
         return Ended(0, "ended")
     if status is JobStatus.STOPPED:
         return Ended(code, "was stopped in the Ray cluster")
     reason = _first_line(message or "no reason is given").partition(", last available logs")[0]
     return Ended(code, f"failed in the Ray cluster: {reason}")
+
+
+def _excess(handle: _Handle, code: int | None) -> Ended | None:
+    """The end of a worker that has found itself over a limit; how far, its output says."""
+    if handle.memory_bytes is not None and code == EXIT_CODES["memory_bytes"]:
+        limit = f"{handle.memory_bytes / 2**20:.0f} MiB"
+        how = f"was ended as it used more memory than its limit, {limit}"
+        return Ended(None, how, exceeded="memory_bytes")
+    if handle.processes is not None and code == EXIT_CODES["processes"]:
+        how = f"was ended as it had more processes than its limit, {handle.processes}"
+        return Ended(None, how, exceeded="processes")
+    return None
 
 
 def _first_line(error: object) -> str:
