@@ -26,9 +26,10 @@ EPISODES = 60
 class Platform:
     """A server that is started again on the same data, and what is asked of it."""
 
-    def __init__(self, data: Path, *options: str) -> None:
+    def __init__(self, data: Path, *options: str, database: str | None = None) -> None:
         self.data = data
         self.options = options
+        self.database = database or f"sqlite:///{data / 'rleaas.db'}"
         self.servers: list[Server] = []
         self.start()
 
@@ -73,7 +74,7 @@ class Platform:
         return self.job(job_id)
 
     def worker(self, job_id: str) -> psutil.Process:
-        engine = create_engine(f"sqlite:///{self.data / 'rleaas.db'}")
+        engine = create_engine(self.database)
         with engine.connect() as connection:
             found = connection.scalar(
                 text("SELECT worker FROM jobs WHERE id = :id"), {"id": job_id}
