@@ -12,8 +12,8 @@ from rlcore import ConfigurationError
 DAY_SECONDS = 86400
 MOST_LAYERS = 8
 WIDEST_LAYER = 4096
-# Beyond it 32-bit floats, and their squares, soon hold no finite number.
-LARGEST_FACTOR = 1e9
+# 32-bit floats end at 3.4e38: of a larger one the first update already makes no number.
+LARGEST_FACTOR = 1e30
 LONGEST_NAME = 200
 LONGEST_TEXT = 20_000
 
