@@ -164,7 +164,6 @@ def train(
             scale_rewards="group" if told["std_normalization"] else "none",
         )
         trainer_class = trl.GRPOTrainer  # which imports it, for many seconds
-        started = time.perf_counter()
         trainer = trainer_class(
             model=speaker.model,
             reward_funcs=reward,
@@ -175,6 +174,7 @@ def train(
             callbacks=[Budget()],
         )
         trainer.remove_callback(PrinterCallback)  # standard output is the table's
+        started = time.perf_counter()
         trainer.train()
         seconds = time.perf_counter() - started
     return Talker(speaker, greedy, "price of"), seconds, episodes.steps, episodes.returns

@@ -3,6 +3,10 @@
 A real server is started and the environment registered; the job runs without hyper-parameters, and
 its best checkpoint plays episodes whose seeds training never saw. Then the library does the same on
 the local environment. Ctrl-C leaves the rows that are done.
+
+Wall times are of learning, on both sides alike: from the first step of training, all sessions being
+open and the network built, to the end of the last update. Imports and building are in neither; of
+a job they are in `start s`, which is the time from the request to its first metric.
 """
 
 import argparse
@@ -41,9 +45,9 @@ class Row:
         mean_return: of the best checkpoint, over the seeds of the evaluation.
         interval: 95 %, by bootstrap.
         start_seconds: from the request to the first metric.
-        seconds: of training, as the job tells them.
+        seconds: of learning, without imports and building, as the job tells them.
         direct_return: what the library alone reached with its final policy; None without one.
-        direct_seconds: what it took.
+        direct_seconds: what its learning took, likewise.
         ratio: the job's time for a step against the library's.
         same_curve: whether both had the same return in every episode.
     """
@@ -91,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(json.dumps({"machine": machine(), "rows": [asdict(row) for row in rows]}))
         sys.stdout.write("\n")
     else:
-        sys.stdout.write("\n".join([HEAD, *(line(row) for row in rows)]) + "\n")
+        sys.stdout.write("\n".join([HEAD, *(line(row) for row in rows), LEGEND]) + "\n")
     if interrupted:
         return 130
     return 0 if all(row.met for row in rows) else 1
@@ -215,6 +219,12 @@ def named(environment: str) -> str:
 HEAD = (
     f"{'':6}{'environment':13}{'return [95 %]':>26}{'target':>8}{'':>8}{'start s':>9}"
     f"{'wall s':>8}{'steps/s':>9}{'alone: return':>15}{'wall s':>8}{'ratio':>7}  same curve"
+)
+
+
+LEGEND = (
+    "wall s: learning alone, without imports and building, for both; start s: a job's request to "
+    "its first metric"
 )
 
 

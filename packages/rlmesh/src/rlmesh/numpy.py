@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rlmesh.authoring.numpy_factory import EnvFactory
     from rlmesh.backends.numpy_arrays import NumpyValue, asarray, from_array
     from rlmesh.client.numpy_env import RemoteEnv
+    from rlmesh.client.numpy_envs import RemoteEnvs
     from rlmesh.client.numpy_model import RemoteModel
     from rlmesh.client.numpy_vector_env import RemoteVectorEnv
     from rlmesh.models.numpy_model import Model
@@ -20,6 +21,7 @@ __all__ = [
     "Model",
     "NumpyValue",
     "RemoteEnv",
+    "RemoteEnvs",
     "RemoteModel",
     "RemoteVectorEnv",
     "asarray",
@@ -32,6 +34,7 @@ _HOMES = {
     "EnvFactory": "rlmesh.authoring.numpy_factory:EnvFactory",
     "Model": "rlmesh.models.numpy_model:Model",
     "RemoteEnv": "rlmesh.client.numpy_env:RemoteEnv",
+    "RemoteEnvs": "rlmesh.client.numpy_envs:RemoteEnvs",
     "RemoteModel": "rlmesh.client.numpy_model:RemoteModel",
     "RemoteVectorEnv": "rlmesh.client.numpy_vector_env:RemoteVectorEnv",
     "NumpyValue": "rlmesh.backends.numpy_arrays:NumpyValue",

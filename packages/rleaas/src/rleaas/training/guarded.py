@@ -29,7 +29,7 @@ from rleaas.training.session_state import (
     action_from_json,
     digest,
 )
-from rleaas.training.trainer import SessionFactory
+from rleaas.training.trainer import ExpectsSessions, SessionFactory
 
 # Observations, actions and infos are whatever the environment's spaces say.
 Value = Any
@@ -263,9 +263,18 @@ def episode_seed(run_seed: int, session: int, episode: int) -> int:
 
 
 def open_sessions(
-    make_env: SessionFactory, count: int, *, required: bool, name: str, max_steps: int, seed: int
+    make_env: SessionFactory,
+    count: int,
+    *,
+    required: bool,
+    name: str,
+    max_steps: int,
+    seed: int,
+    crews: int = 1,
 ) -> list[GuardedEnv]:
     """Open `count` sessions, or as many as the environment has room for unless `required`.
+
+    They are stepped together, or in so many `crews` by turns: every second one where it is two.
 
     Raises:
         ConfigurationError: `required`, and there is no room.
@@ -298,4 +307,6 @@ def open_sessions(
         for guarded in opened:
             guarded.close()
         raise
+    if isinstance(make_env, ExpectsSessions):
+        make_env.expect(len(opened), crews)
     return opened

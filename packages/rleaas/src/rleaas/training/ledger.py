@@ -46,6 +46,10 @@ class EpisodeLedger:
         self.timestep = 0
         self.rollouts = 0
 
+    def start(self) -> None:
+        """Let the time of the training count from here: what had to be made for it is there."""
+        self._started = self._clock()
+
     @property
     def episode(self) -> int:
         """How many episodes have finished."""

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from rleaas.training.assignment import AssignedEnvironment
 from rleaas.training.session_parts import SessionParts
-from rleaas.training.trainer import SessionFactory
+from rleaas.training.trainer import ExpectsSessions, SessionFactory
 
 if TYPE_CHECKING:
     import gymnasium
+    from rlmesh.numpy import RemoteEnv, RemoteEnvs
 
     from rleaas.training.kept_rollouts import RolloutKeeper
 
@@ -34,8 +35,7 @@ class RemoteSessions:
     environment: AssignedEnvironment
     step_seconds: float = STEP_SECONDS
 
-    # Observations and actions are whatever the environment's spaces say.
-    def __call__(self, session: int) -> gymnasium.Env[Any, Any]:
+    def __call__(self, session: int) -> RemoteEnv:
         """Connect to wherever the environment is served now.
 
         Raises:
@@ -45,6 +45,22 @@ class RemoteSessions:
 
         endpoint = self.environment.endpoint(timeout=RESOLVE_SECONDS)
         return RemoteEnv(endpoint, request_timeout_seconds=self.step_seconds)
+
+    def together(self, count: int) -> RemoteEnvs:
+        """Connect for one session with so many environments; nobody waits for room for it.
+
+        Raises:
+            UnsupportedError: the server gives a session one environment.
+            rlcore.Error: as a call.
+        """
+        from rlmesh.numpy import RemoteEnvs
+
+        return RemoteEnvs(
+            self.environment.endpoint(timeout=RESOLVE_SECONDS),
+            count,
+            request_timeout_seconds=self.step_seconds,
+            queue_timeout_seconds=0.0,
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,6 +87,11 @@ class ComposedSessions:
     tell: Tell | None = None
     name: str | None = None
     keeper: RolloutKeeper | None = None
+
+    def expect(self, sessions: int, crews: int = 1) -> None:
+        """Hear how many sessions there are, and how many crews they step in."""
+        if isinstance(self.base, ExpectsSessions):
+            self.base.expect(sessions, crews)
 
     # Observations and actions are whatever the environment's spaces say.
     def __call__(self, session: int) -> gymnasium.Env[Any, Any]:

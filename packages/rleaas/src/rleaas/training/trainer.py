@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 from rlcore import EnvironmentIdentity, MissingDependencyError
 
@@ -27,6 +27,15 @@ class SessionFactory(Protocol):
     # Observations and actions are whatever the environment's spaces say.
     def __call__(self, session: int) -> gymnasium.Env[Any, Any]:
         """Open one more session; `session` is its number in this job, from 0."""
+        ...
+
+
+@runtime_checkable
+class ExpectsSessions(Protocol):
+    """A `SessionFactory` that makes use of knowing how many sessions there are."""
+
+    def expect(self, sessions: int, crews: int = 1) -> None:
+        """Hear how many were opened, and how many crews they step in: every n-th is one."""
         ...
 
 
@@ -50,7 +59,7 @@ class Progress:
         episode_length: its steps.
         avg_reward: the running mean return (`average_over` episodes, or all while there are fewer).
         success_rate: the share of successes among them; None where nothing tells success.
-        wall_seconds: time since training began.
+        wall_seconds: time since training began, its network being built.
         tier: the curriculum's tier that the last episode was of.
         verifier_scores: what each verifier gave the last episode, by its id.
         composite_verifier_score: their weighted mean.

@@ -21,6 +21,7 @@ from rleaas.training.pacing import RATE_KEY, REAL_TIME_KEY, natural_rate
 from rleaas.training.remote_sessions import STEP_SECONDS, ComposedSessions, RemoteSessions
 from rleaas.training.reporter import Reporter
 from rleaas.training.session_parts import SessionParts
+from rleaas.training.shared_sessions import SharedSessions
 from rleaas.training.stop_switch import StopSwitch
 from rleaas.training.tracking.sink import tracked
 from rleaas.training.tracking.trackers import RunOf
@@ -215,7 +216,7 @@ def _plain_sessions(
         environment=assignment.environment, step_seconds=config.step_timeout or STEP_SECONDS
     )
     if config.rollout_workers is None:
-        yield here
+        yield SharedSessions(here)
         return
     try:
         from rleaas.training.rollout_workers import RolloutWorkers

@@ -17,12 +17,18 @@ class Ahead:
         action: as it was given.
         leaves: as it was sent, in memory of its own: it may have to be sent again.
         number: of its request.
+        count: how many environments it is of.
+        lanes: which they are; empty: all.
+        episode_ids: the ids of their episodes.
         failure: what went wrong with sending it, which is told to whoever waits.
     """
 
     action: object
     leaves: Leaves
     number: int
+    count: int = 1
+    lanes: tuple[int, ...] = ()
+    episode_ids: tuple[str, ...] = ()
     failure: FaultReceived | Error | None = None
 
     def require(self, leaves: Leaves) -> None:

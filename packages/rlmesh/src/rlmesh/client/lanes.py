@@ -13,6 +13,7 @@ from rlcore.log import logger
 
 from rlmesh.client.dialling import Dialled
 from rlmesh.codec import NUMPY, compile_codec
+from rlmesh.protocol.handshake import SEVERAL
 from rlmesh.protocol.offers import LaneOffer, read_offer
 from rlmesh.protocol.opening import Opening
 from rlmesh.specs import EnvContract
@@ -34,6 +35,8 @@ CHOICES: Final[dict[str, tuple[LaneName, ...]]] = {
 }
 # So long a port that cannot be reached is not tried again: every try may cost a second.
 AVOIDED_SECONDS: Final = 60.0
+ONE_ENVIRONMENT: Final = "one_environment"
+"""The code of the error that a server gives sessions one environment only."""
 
 _avoided: dict[tuple[str, LaneName], float] = {}
 _warned: set[str] = set()
@@ -82,9 +85,10 @@ def open_lane(
     failure: Unreached | None = None
     if offer is not None:
         headers = connection.headers(opening)
+        usual = usual_bytes(dialled.contract, 1 if opening is None else opening.places)
         for name in CHOICES[wanted]:
             try:
-                lane = _reach(name, offer, dialled, connection, headers, timeout)
+                lane = _reach(name, offer, dialled, connection, headers, timeout, usual)
             except Unreached as error:
                 failure = error
                 log.debug("no %s lane to %s: %s", name, connection.address, error)
@@ -127,10 +131,25 @@ def require_offered(dialled: Dialled) -> None:
     )
 
 
-def usual_bytes(contract: EnvContract) -> int:
+def require_several(dialled: Dialled, num_envs: int) -> None:
+    """Do nothing where sessions can have several environments, or none is asked to.
+
+    Raises:
+        UnsupportedError: they cannot.
+    """
+    if num_envs and not dialled.welcome.offers(SEVERAL):
+        raise UnsupportedError(
+            f"the server at {dialled.connection.address} gives a session one environment",
+            code=ONE_ENVIRONMENT,
+            hint="Open a session for each, with RemoteEnv. Several have servers of a factory of "
+            "single environments, without isolation='process'.",
+        )
+
+
+def usual_bytes(contract: EnvContract, environments: int = 1) -> int:
     """Return how many bytes an observation of all lanes usually has."""
     codec = compile_codec(contract.observation_space, backend=NUMPY)
-    return codec.size_hint * max(1, contract.num_envs)
+    return codec.size_hint * max(1, contract.num_envs) * environments
 
 
 def _reach(
@@ -140,6 +159,7 @@ def _reach(
     connection: Connection,
     headers: dict[str, str],
     timeout: float | None,
+    usual: int,
 ) -> FrameLane:
     key = (offer.secret.reveal(), name)
     with _lock:
@@ -154,7 +174,7 @@ def _reach(
             offer,
             connection.address,
             headers,
-            usual=usual_bytes(dialled.contract),
+            usual=usual,
             timeout=timeout,
             tls=connection.tls,
             is_wanted=is_wanted,

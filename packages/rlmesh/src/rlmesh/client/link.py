@@ -26,7 +26,7 @@ from rlcore.log import logger
 from rlmesh.client.ahead import Ahead, is_under_way
 from rlmesh.client.arguments import checked_seconds
 from rlmesh.client.dialling import Destination, dial
-from rlmesh.client.lanes import require_offered
+from rlmesh.client.lanes import require_offered, require_several
 from rlmesh.client.reconnect import Patience, Wires
 from rlmesh.client.refusals import is_closed, is_foreign, is_not_ready, was_lost
 from rlmesh.client.reset_options import ResetOptions, check_options
@@ -67,10 +67,12 @@ class EnvLink:
         *,
         patience: Patience,
         strict_dtypes: bool = False,
+        num_envs: int = 0,
     ) -> None:
         dialled = dial(destination)
         try:
             require_offered(dialled)
+            require_several(dialled, num_envs)
         except UnsupportedError:
             dialled.connection.close()
             raise
@@ -79,7 +81,7 @@ class EnvLink:
         self.last_action: object = None
         known = self._destination = replace(destination, contract=dialled.contract)
         renew = (lambda: dial(known)) if known.is_resolved else None
-        self.wires = Wires(dialled, patience, renew)
+        self.wires = Wires(dialled, patience, renew, num_envs)
         self._timeout_ms = patience.timeout_ms
         contract = dialled.contract
         encode = compile_codec(contract.action_space, backend=backend, strict_nan=True).encode
@@ -95,7 +97,8 @@ class EnvLink:
         self._seed: int | None = None
         self._steps = 0
         self._was_reset = False
-        self._was_interrupted = False
+        self.was_interrupted = False
+        self._one_of_several = False
         self._lost = False
         self._closed = False
         if self.is_taken:
@@ -104,6 +107,11 @@ class EnvLink:
                 "until that one leaves (queue_timeout_seconds= waits for it)",
                 dialled.connection.address,
             )
+
+    @property
+    def is_running(self) -> bool:
+        """Whether there is a session in which steps can be taken."""
+        return self.wires.lane is not None and self._was_reset
 
     @property
     def is_taken(self) -> bool:
@@ -165,16 +173,20 @@ class EnvLink:
         if self._ahead is not None:
             raise is_under_way("begin_step")
         self.last_action = action
-        leaves = self._sendable(action)
+        self.send_ahead(Ahead(action, self._sendable(action), 0, 1, (), (self.episode_id,)))
+
+    def send_ahead(self, ahead: Ahead) -> None:
+        """Send a step under the next number; `receive_ahead` waits for its answer."""
         self._turn.take()
         try:
             lane = self.wires.lane
             if lane is None or not self._was_reset:
                 raise self._not_ready()
             self._steps += 1
-            ahead = Ahead(action, leaves, self._next())
+            ahead.number = number = self._next()
+            leaves, count, lanes = ahead.leaves, ahead.count, ahead.lanes
             try:
-                lane.begin_step(ahead.number, leaves, 1, self._timeout_ms, (), (self.episode_id,))
+                lane.begin_step(number, leaves, count, self._timeout_ms, lanes, ahead.episode_ids)
             except (FaultReceived, Error) as error:
                 ahead.failure = error
             self._ahead = ahead
@@ -193,21 +205,27 @@ class EnvLink:
     def _end_step(self, ahead: Ahead, action: object) -> StepReply:
         if action is not ahead.action:
             ahead.require(self._sendable(action))
+        return self.receive_ahead(ahead)
+
+    def receive_ahead(self, ahead: Ahead) -> StepReply:
+        """Wait for the answer to the step that was sent ahead."""
         self._turn.take()
         try:
             self._ahead = None
             lane = self.wires.lane
             if lane is None or not self._was_reset:
                 raise self._not_ready()
-            number, leaves = ahead.number, ahead.leaves
+            number, leaves, count = ahead.number, ahead.leaves, ahead.count
             try:
                 if ahead.failure is not None:
                     raise ahead.failure
-                reply = lane.end_step(number, 1)
+                reply = lane.end_step(number, count)
             except (FaultReceived, Error) as error:
-                seconds, ids = self._timeout_ms, (self.episode_id,)
+                seconds, lanes, ids = self._timeout_ms, ahead.lanes, ahead.episode_ids
                 reply = self._recovered(
-                    "step", error, lambda again: again.step(number, leaves, 1, seconds, (), ids)
+                    "step",
+                    error,
+                    lambda again: again.step(number, leaves, count, seconds, lanes, ids),
                 )
             self.served_ns, self.user_ns = reply.served_ns, reply.user_ns
             return reply
@@ -258,8 +276,13 @@ class EnvLink:
                     episode_ids=episode_ids,
                 )
 
-            reply = self._asked("reset", lane, ask)
-            self._was_reset, self._was_interrupted = True, False
+            # Of several environments, one that fails does not end the session of the others.
+            self._one_of_several = partial and self.wires.num_envs > 0
+            try:
+                reply = self._asked("reset", lane, ask)
+            finally:
+                self._one_of_several = False
+            self._was_reset, self.was_interrupted = True, False
             return reply
 
     def ask_step(
@@ -362,7 +385,7 @@ class EnvLink:
     def shutdown(self, reason: str) -> bool:
         """Ask the server to stop; False when it does not let clients do that."""
         self._require_own_process()
-        self._require_open()
+        self.require_open()
         reply = self.wires.dialled.connection.call(
             SHUTDOWN,
             write_shutdown(reason),
@@ -375,7 +398,7 @@ class EnvLink:
         return accepted
 
     def _joined(self) -> Lane:
-        self._require_open()
+        self.require_open()
         lane = self.wires.lane
         if lane is not None and lane.is_open:
             return lane
@@ -438,13 +461,13 @@ class EnvLink:
         # As by Ctrl-C: whether the request ran is unknown, and its answer may still be under way.
         if isinstance(error, FaultReceived | Error):
             return
-        self._was_reset, self._was_interrupted = False, True
+        self._was_reset, self.was_interrupted = False, True
         self.wires.let_go()
 
     def _failure(self, operation: str, error: FaultReceived | Error) -> Error:
         if isinstance(error, FaultReceived):
             fault = error.fault
-            if not fault.recoverable:
+            if not fault.recoverable and not self._one_of_several:
                 # The server ends the session after this; the next reset opens another.
                 self._was_reset = False
                 self.wires.has_ended()
@@ -474,13 +497,18 @@ class EnvLink:
     def _not_ready(self) -> Error:
         if self._closed:
             return is_closed(self._address)
-        return is_not_ready(self.identity.name, was_interrupted=self._was_interrupted)
+        return is_not_ready(self.identity.name, was_interrupted=self.was_interrupted)
 
     @property
     def _address(self) -> str:
         return str(self.wires.dialled.connection.address)
 
-    def _require_open(self) -> None:
+    def require_open(self) -> None:
+        """Do nothing where this client was not closed.
+
+        Raises:
+            SessionClosed: it was.
+        """
         if self._closed:
             raise is_closed(self._address)
 

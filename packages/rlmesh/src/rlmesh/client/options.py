@@ -81,9 +81,21 @@ class ConnectOptions(TypedDict, total=False):
 
 
 def open_link(
-    address: object, options: ConnectOptions, backend: Backend, *, many: bool = False
+    address: object,
+    options: ConnectOptions,
+    backend: Backend,
+    *,
+    many: bool = False,
+    num_envs: int = 0,
 ) -> EnvLink:
-    """Return a link to the environment that a client's arguments name; `many`: of several lanes.
+    """Return a link to the environment that a client's arguments name.
+
+    Args:
+        address: where it is.
+        options: what the client was told about connecting.
+        backend: what arrays become.
+        many: whether what is served may have several lanes.
+        num_envs: how many environments the session is to have, each with its own episodes.
 
     Raises:
         AddressError: the address cannot be understood.
@@ -127,6 +139,7 @@ def open_link(
         backend,
         patience=patience,
         strict_dtypes=checked_switch("strict_dtypes", options.get("strict_dtypes", False)),
+        num_envs=num_envs,
     )
 
 

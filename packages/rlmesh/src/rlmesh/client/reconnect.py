@@ -72,11 +72,18 @@ class Wires:
         dialled: the connection.
         patience: how long to wait for what.
         renew: dials anew with another credential; None: there is only the one.
+        num_envs: how many environments the session is to have, each with its own episodes; 0: what
+            the server serves, as one.
     """
 
     def __init__(
-        self, dialled: Dialled, patience: Patience, renew: Callable[[], Dialled] | None = None
+        self,
+        dialled: Dialled,
+        patience: Patience,
+        renew: Callable[[], Dialled] | None = None,
+        num_envs: int = 0,
     ) -> None:
+        self.num_envs = num_envs
         self.dialled = dialled
         self.patience = patience
         self._renew = renew
@@ -98,7 +105,9 @@ class Wires:
         self.let_go()
         offered = self.dialled.welcome.offers(RESUME)
         if offered:
-            self.opening = new_opening(CLIENT_CAPABILITIES, self.patience.queue_seconds)
+            self.opening = new_opening(
+                CLIENT_CAPABILITIES, self.patience.queue_seconds, self.num_envs
+            )
         self.session_id = time_ordered_id() if self.opening is None else self.opening.session_id
         self._lease_seconds = 0.0
         edition, self._position = self.dialled.edition, None

@@ -29,16 +29,16 @@ class Episode:
 
 
 class EpisodeLedger:
-    """Follows the episodes of one session; the clock is the caller's."""
+    """Follows the episodes of one environment; the clock is the caller's."""
 
     def __init__(self) -> None:
         self.running: Episode | None = None
         self._unreported: list[Episode] = []
 
-    def begin(self, episode_id: str, seed: int | None, now_ns: int) -> None:
+    def begin(self, episode_id: str, seed: int | None, now_ns: int, lane: int = 0) -> None:
         """Start an episode; one that still runs is cut off."""
         self._cut_off(now_ns)
-        self.running = Episode(episode_id, seed, now_ns)
+        self.running = Episode(episode_id, seed, now_ns, lane=lane)
 
     def end(self, episode: Episode, *, terminated: bool, truncated: bool, now_ns: int) -> None:
         """Finish the running episode by a terminal step."""

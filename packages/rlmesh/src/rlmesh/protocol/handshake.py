@@ -28,6 +28,8 @@ LANES = "rlmesh.env.lanes.v1"
 # Ours: infos of many lanes are laid out in columns, one seed is for all of them, and a reset may
 # have gymnasium's mask.
 VECTORS = "rlmesh.env.vectors.v1"
+# Ours: a session may have several environments of its own, each with episodes of its own.
+SEVERAL = "rlmesh.env.several.v1"
 # Ours: texts and several frames at once are rendered too, not only one frame.
 RENDERINGS = "rlmesh.render.more.v1"
 # Ours: whoever may step may ask what the server is doing.

@@ -18,6 +18,7 @@ SECRET = "rlmesh-resume"
 ATTACH = "rlmesh-attach"
 CAPABILITIES = "rlmesh-capabilities"
 QUEUE_SECONDS = "rlmesh-queue-seconds"
+NUM_ENVS = "rlmesh-num-envs"
 LEASE_SECONDS = "rlmesh-lease-seconds"
 
 # The code of a `SessionClosed` for a session that this server does not have.
@@ -35,10 +36,13 @@ CUT_OFF = "cut_off"
 # What a server waits for a session to become free when its client has no wish of its own.
 DEFAULT_QUEUE_SECONDS = 60.0
 SECRET_BYTES = 24
+# No session has more environments; how many a server has places for it says itself.
+MOST_ENVS = 4096
 _RESUMES = "resume"
 _OPENS = "open"
 _NAME = re.compile(r"[!-~]{1,64}")
 _SECRET = re.compile(r"[!-~]{16,128}")
+_COUNT = re.compile(r"[0-9]{1,6}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,8 @@ class Opening:
         capabilities: what the client can do beyond the protocol's core.
         queue_seconds: how long it waits for its turn; None: as the server sees fit.
         peer: where it comes from, for people to read.
+        num_envs: how many environments it is to have, each with episodes of its own; 0: whatever
+            the server serves, as one.
     """
 
     session_id: str = ""
@@ -63,6 +69,12 @@ class Opening:
     capabilities: frozenset[str] = frozenset()
     queue_seconds: float | None = None
     peer: str = ""
+    num_envs: int = 0
+
+    @property
+    def places(self) -> int:
+        """How many of a server's places it takes."""
+        return self.num_envs or 1
 
     @property
     def resumable(self) -> bool:
@@ -82,21 +94,26 @@ class Opening:
             told.append((ATTACH, _RESUMES if self.resume else _OPENS))
         if self.queue_seconds is not None:
             told.append((QUEUE_SECONDS, f"{self.queue_seconds:g}"))
+        if self.num_envs:
+            told.append((NUM_ENVS, str(self.num_envs)))
         return tuple(told)
 
     def __repr__(self) -> str:
         return f"Opening({self.session_id!r}, resume={self.resume}, peer={self.peer!r})"
 
 
-def new_opening(capabilities: frozenset[str], queue_seconds: float | None) -> Opening:
+def new_opening(
+    capabilities: frozenset[str], queue_seconds: float | None, num_envs: int = 0
+) -> Opening:
     """Return the opening of a new session of a client that has these capabilities."""
     if RESUME not in capabilities:
-        return Opening(capabilities=capabilities, queue_seconds=queue_seconds)
+        return Opening(capabilities=capabilities, queue_seconds=queue_seconds, num_envs=num_envs)
     return Opening(
         time_ordered_id(),
         secrets.token_urlsafe(SECRET_BYTES),
         capabilities=capabilities,
         queue_seconds=queue_seconds,
+        num_envs=num_envs,
     )
 
 
@@ -109,9 +126,10 @@ def read_opening(headers: Mapping[str, str], peer: str = "") -> Opening:
     capabilities = frozenset(filter(None, headers.get(CAPABILITIES, "").split(",")))
     wait = headers.get(QUEUE_SECONDS)
     queue_seconds = None if wait is None else _seconds(QUEUE_SECONDS, wait)
+    num_envs = _count(headers.get(NUM_ENVS))
     name = headers.get(SESSION, "")
     if not name:
-        return Opening(capabilities=capabilities, queue_seconds=queue_seconds, peer=peer)
+        return Opening("", "", False, capabilities, queue_seconds, peer, num_envs)
     secret = headers.get(SECRET, "")
     if not _NAME.fullmatch(name) or not _SECRET.fullmatch(secret):
         raise ProtocolException(
@@ -120,7 +138,7 @@ def read_opening(headers: Mapping[str, str], peer: str = "") -> Opening:
     attach = headers.get(ATTACH, _OPENS)
     if attach not in (_OPENS, _RESUMES):
         raise ProtocolException(f"{ATTACH} is {attach!r}, neither {_OPENS!r} nor {_RESUMES!r}")
-    return Opening(name, secret, attach == _RESUMES, capabilities, queue_seconds, peer)
+    return Opening(name, secret, attach == _RESUMES, capabilities, queue_seconds, peer, num_envs)
 
 
 def lease_told(headers: Mapping[str, str]) -> float:
@@ -131,6 +149,14 @@ def lease_told(headers: Mapping[str, str]) -> float:
     """
     told = headers.get(LEASE_SECONDS)
     return 0.0 if told is None else _seconds(LEASE_SECONDS, told)
+
+
+def _count(text: str | None) -> int:
+    if text is None:
+        return 0
+    if not _COUNT.fullmatch(text) or not 1 <= int(text) <= MOST_ENVS:
+        raise ProtocolException(f"{NUM_ENVS} is {text!r}, not a number from 1 to {MOST_ENVS}")
+    return int(text)
 
 
 def _seconds(name: str, text: str) -> float:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copy
+from typing import TYPE_CHECKING, Self
 
 from rlcore.environ import variable
 
 from rlmesh.codec import NUMPY, BatchCodec, Codec, compile_batch_codec, compile_codec
 from rlmesh.server.validation import POLICY_VARIABLE, Checks, policy_named
+from rlmesh.specs import AutoresetMode
 
 if TYPE_CHECKING:
     from rlmesh.server.environments import Environments
@@ -26,3 +28,11 @@ class Codecs:
         self.actions: BatchCodec = compile_batch_codec(action, backend=backend, strict_nan=True)
         self.observations: BatchCodec = compile_batch_codec(observation, backend=NUMPY)
         self.checks = Checks(contract, policy_named(variable(POLICY_VARIABLE)))
+
+    def of_several(self, count: int) -> Self:
+        """Return them for a session with so many environments, none of which resets itself."""
+        several = copy.copy(self)
+        several.num_envs = count
+        several.autoreset_mode = AutoresetMode.DISABLED
+        several.checks = self.checks.of_several(count)
+        return several

@@ -26,6 +26,7 @@ from rlmesh.protocol.messages import (
 )
 from rlmesh.server.codecs import Codecs
 from rlmesh.server.one_env import OneEnv
+from rlmesh.server.several_stage import SeveralStage
 from rlmesh.server.stage import Failed, Stage, now
 from rlmesh.server.validation import Validation
 
@@ -45,6 +46,8 @@ class Conversation:
         environments: where the session's environment comes from.
         codecs: of its contract.
         capabilities: what the client has announced.
+        several: how many environments of its own the session has, each with its own episodes; 0:
+            what the server serves, as one.
         on_close: called when the session is over.
     """
 
@@ -55,11 +58,14 @@ class Conversation:
         *,
         on_close: Callable[[Conversation], None],
         capabilities: Container[str] = (),
+        several: int = 0,
     ) -> None:
+        if several:
+            codecs = codecs.of_several(several)
         self._on_close = on_close
         self.busy = False
         self.last_request = time.monotonic()
-        self._stage = stage_of(environments, codecs, capabilities)
+        self._stage = stage_of(environments, codecs, capabilities, several=several)
         self._tensors = TENSORS in capabilities
         self._renders = RENDERINGS in capabilities
         self._told_of_render = False
@@ -159,8 +165,12 @@ class Conversation:
         return Refused(fault, timing, () if fault.recoverable else self._stage.end(lanes))
 
 
-def stage_of(environments: Environments, codecs: Codecs, capabilities: Container[str]) -> Stage:
+def stage_of(
+    environments: Environments, codecs: Codecs, capabilities: Container[str], *, several: int = 0
+) -> Stage:
     """Return what drives a session's environments, for a client that has announced this."""
+    if several:
+        return SeveralStage(environments, codecs)
     # Most servers need none of these rooms, and start sooner without them.
     if environments.apart:
         from rlmesh.server.process_stage import ProcessStage

@@ -9,11 +9,16 @@ from rlmesh.transport.limits import LONGEST_QUEUE
 
 
 class Ticket:
-    """One client's claim to a place: waiting, granted, or given back."""
+    """One client's claim to a place, or to several: waiting, granted, or given back.
 
-    __slots__ = ("_granted", "_left", "_news", "_places")
+    Attributes:
+        size: how many places it is for.
+    """
 
-    def __init__(self, places: Places) -> None:
+    __slots__ = ("_granted", "_left", "_news", "_places", "size")
+
+    def __init__(self, places: Places, size: int = 1) -> None:
+        self.size = size
         self._places = places
         self._news = threading.Event()
         self._granted = False
@@ -71,12 +76,15 @@ class Places:
         self._queue: deque[Ticket] = deque()
         self._lock = threading.Lock()
 
-    def enter(self) -> Ticket | None:
-        """Return a ticket, granted already where a place is free; None when the queue is full."""
-        ticket = Ticket(self)
+    def enter(self, size: int = 1) -> Ticket | None:
+        """Return a ticket, granted already where places are free; None when the queue is full.
+
+        Whoever asks for several places waits for all of them, and whoever comes later waits behind.
+        """
+        ticket = Ticket(self, size)
         with self._lock:
-            if self._free and not self._queue:
-                self._free -= 1
+            if size <= self._free and not self._queue:
+                self._free -= size
                 ticket.grant()
             elif len(self._queue) >= self._longest_queue:
                 return None
@@ -96,12 +104,13 @@ class Places:
         with self._lock:
             if not ticket.drop():
                 return
-            if not ticket.granted:
-                self._queue.remove(ticket)
-            elif self._queue:
-                self._queue.popleft().grant()
+            if ticket.granted:
+                self._free += ticket.size
             else:
-                self._free += 1
+                self._queue.remove(ticket)
+            while self._queue and self._queue[0].size <= self._free:
+                self._free -= self._queue[0].size
+                self._queue.popleft().grant()
 
     @property
     def waiting(self) -> int:

@@ -18,6 +18,7 @@ from rlmesh.protocol.handshake import (
     QUEUE,
     RESUME,
     REWARD_THRESHOLD,
+    SEVERAL,
     SUBSET_STEP,
     TAKEN,
     TENSORS,
@@ -32,6 +33,7 @@ from rlmesh.server.inspection import Inspection
 from rlmesh.server.options import ServeOptions
 from rlmesh.server.session import Session
 from rlmesh.server.sessions import Registry
+from rlmesh.server.several_stage import makes_several
 from rlmesh.spaces import needs_more_spaces
 from rlmesh.specs import EnvContract
 from rlmesh.transport.handshake_wire import (
@@ -82,6 +84,7 @@ class EnvService:
             RESUME: YES,
             QUEUE: YES,
             **({PRIVATE_SESSIONS: YES} if self._environments.private else {}),
+            **({SEVERAL: YES} if makes_several(self._environments) else {}),
             **({INSPECT: YES} if self._options.inspectable else {}),
         }
 

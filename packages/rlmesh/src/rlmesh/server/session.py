@@ -39,6 +39,7 @@ class Session:
         self._conversation = Conversation(
             sessions.environments,
             sessions.codecs,
+            several=opening.num_envs,
             on_close=self._gave_back,
             capabilities=opening.capabilities,
         )
@@ -189,6 +190,7 @@ class Session:
         return {
             "id": self.id,
             "peer": self.opening.peer,
+            "environments": self.opening.places,
             "lane": self._kind,
             "state": self.state,
             "resumable": self._resumable,

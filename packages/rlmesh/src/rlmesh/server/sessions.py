@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 
-from rlcore import SessionBusy, SessionClosed
+from rlcore import ProtocolException, SessionBusy, SessionClosed
 
 from rlmesh.protocol.opening import (
     DEFAULT_QUEUE_SECONDS,
@@ -19,6 +19,7 @@ from rlmesh.server.environments import Environments
 from rlmesh.server.last_words import LastWords
 from rlmesh.server.places import Places, Ticket
 from rlmesh.server.session import Session, unknown_session
+from rlmesh.server.several_stage import makes_several
 from rlmesh.server.statistics import Statistics, together
 
 # A client that has just left may take a moment to be noticed; the next one need not fail for it.
@@ -33,7 +34,7 @@ class Registry:
 
     Args:
         environments: where sessions get theirs from.
-        places: how many sessions there may be at once.
+        places: how many environments of sessions there may be at once.
         lease_seconds: how long a session outlives its client.
     """
 
@@ -72,7 +73,8 @@ class Registry:
     def open(self, opening: Opening, /) -> Generator[int, None, Session]:
         """Yield the client's position in the queue now and then; return its session at its turn."""
         began = self._clock()
-        ticket = self.places.enter()
+        self._require_possible(opening)
+        ticket = self.places.enter(opening.places)
         if ticket is None:
             raise SessionBusy("too many clients wait already", code="sessions_exhausted")
         try:
@@ -138,6 +140,19 @@ class Registry:
         """Return what all sessions did, those included that have ended."""
         with self._lock:
             return together([self._past, *(one.statistics for one in self._sessions.values())])
+
+    def _require_possible(self, opening: Opening) -> None:
+        if opening.num_envs and not makes_several(self.environments):
+            raise ProtocolException(
+                f"a session with {opening.num_envs} environments was asked for; this server makes "
+                "none of several"
+            )
+        if opening.places > self.places.count:
+            raise SessionBusy(
+                f"a session with {opening.num_envs} environments was asked for; this server has "
+                f"room for {self.places.count} (max_sessions)",
+                code="sessions_exhausted",
+            )
 
     def _wait_in_line(self, ticket: Ticket, opening: Opening, began: float) -> Generator[int]:
         patience = self._patience(opening)

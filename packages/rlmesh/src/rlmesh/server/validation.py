@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final, cast
@@ -58,6 +59,12 @@ class Checks:
         self.observation: RangeCheck | None = (
             compile_range_check(contract.observation_space) if looks else None
         )
+
+    def of_several(self, count: int) -> Checks:
+        """Return them for a session with so many environments."""
+        several = copy.copy(self)
+        several.lanes = count
+        return several
 
 
 class Validation:

@@ -156,6 +156,7 @@ class _Run:
         self._clock = clock
 
     def train(self) -> TrainingResults:
+        self._ledger.start()
         try:
             if not self._ledger.spent:
                 self._work()

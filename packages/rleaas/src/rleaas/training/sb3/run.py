@@ -120,6 +120,7 @@ class Run:
     def _train(self) -> TrainingResults:
         config = self._task.config
         callback = self._callback
+        self._ledger.start()
         endless = config.num_episodes * config.max_steps + 2**31
         try:
             self._model.learn(

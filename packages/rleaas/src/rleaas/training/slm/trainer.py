@@ -151,6 +151,7 @@ class _Run:
         )
 
     def train(self) -> TrainingResults:
+        self._ledger.start()
         stopped = StopReason.EPISODE_BUDGET
         try:
             if not self._ledger.spent:
