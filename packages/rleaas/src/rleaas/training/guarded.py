@@ -308,5 +308,5 @@ def open_sessions(
             guarded.close()
         raise
     if isinstance(make_env, ExpectsSessions):
-        make_env.expect(len(opened), crews)
+        make_env.expect(len(opened), crews=crews)
     return opened

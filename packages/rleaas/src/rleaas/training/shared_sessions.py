@@ -46,9 +46,10 @@ class SharedSessions:
         self.base = base
         self._crews: list[Crew] = []
 
-    def expect(self, sessions: int, crews: int = 1) -> None:
-        """Hear how many sessions there are, and how many crews they step in, one after another."""
-        self._crews = [Crew(self.base, range(crew, sessions, crews)) for crew in range(crews)]
+    def expect(self, sessions: int, *, crews: int = 1, first: int = 0) -> None:
+        """Hear how many sessions there are here; see `ExpectsSessions`."""
+        numbers = range(first, first + sessions)
+        self._crews = [Crew(self.base, numbers[crew::crews]) for crew in range(crews)]
 
     def __call__(self, session: int) -> gymnasium.Env[Any, Any]:
         """Connect to wherever the environment is served now.
@@ -60,8 +61,8 @@ class SharedSessions:
 
     def crew_of(self, session: int) -> Crew | None:
         """The crew that a session steps with, once they are known; None: it steps alone."""
-        crew = self._crews[session % len(self._crews)] if self._crews else None
-        return None if crew is None or session not in crew.sessions or crew.size < 2 else crew
+        crew = next((one for one in self._crews if session in one.sessions), None)
+        return None if crew is None or crew.size < 2 else crew
 
     def __reduce__(self) -> tuple[type[SharedSessions], tuple[RemoteSessions]]:
         return SharedSessions, (self.base,)

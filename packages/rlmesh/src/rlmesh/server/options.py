@@ -43,7 +43,8 @@ class ServeOptions:
         drain_timeout_seconds: how long a shutdown waits for steps that are running; None: 5 s.
         close_timeout_seconds: how long it then waits for environments to close; None: 5 s.
         workflow_edition: the edition the environment was written for; None: this build's.
-        max_sessions: how many clients may step at once, where each gets its own environment.
+        max_sessions: how many clients may step at once, where each gets its own environment; one
+            that asks for several counts as so many.
         max_message_bytes: the largest message, either way.
         lease_seconds: how long a session, and its environment, outlives a client that has gone: it
             may take half of it to notice that, and the other half the session waits for the

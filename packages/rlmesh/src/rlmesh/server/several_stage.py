@@ -233,19 +233,26 @@ class SeveralStage(Stage):
         self, seats: Sequence[_Seat], observations: list[object], told: list[Info | Fault]
     ) -> Leaves:
         """Return the observations; one that is none of the space is a failure of its own."""
-        codec = self._codecs.observations
-        try:
-            return codec.encode(observations, len(observations))
-        except InvalidValueError:
-            pass  # which of them it is, shows below
+        batch, encode = self._codecs.observations, self._codecs.observation.encode
+        count = len(observations)
+        if batch.fixed_sizes is None:
+            try:
+                return batch.encode(observations, count)
+            except InvalidValueError:
+                pass  # which of them it is, shows below
+        each: list[Leaves] = []
         for place, observation in enumerate(observations):
             try:
-                codec.encode([observation], 1)
+                each.append(encode(observation))
             except InvalidValueError as error:
                 self._give_up(seats[place])
                 told[place] = bad_observation("step", error).fault
                 observations[place] = self._some_observation
-        return codec.encode(observations, len(observations))
+                each.append(encode(self._some_observation))
+        if batch.fixed_sizes is None:
+            return batch.encode(observations, count)
+        # Encodings of one length, side by side, are the encoding of all; a few are soon joined.
+        return [b"".join(leaf) for leaf in zip(*each, strict=True)]
 
 
 def _completed(ledger: EpisodeLedger, given: Given) -> list[CompletedEpisode]:

@@ -29,7 +29,7 @@ from rleaas.training.a3c.shared_weights import SharedWeights
 from rleaas.training.actor.checkpoints import build_network
 from rleaas.training.guarded import GuardedEnv, episode_seed, open_sessions
 from rleaas.training.ledger import SUCCESS_KEYS
-from rleaas.training.trainer import SessionFactory
+from rleaas.training.trainer import ExpectsSessions, SessionFactory
 
 TELL_SECONDS = 0.5
 ROOM_SECONDS = 2.0
@@ -142,10 +142,11 @@ class Actor:
     def _open(self) -> list[GuardedEnv]:
         role = self._role
         deadline = time.monotonic() + ROOM_SECONDS
+        first = role.number * role.sessions
         while True:
             try:
-                return open_sessions(
-                    lambda session: role.make_env(role.number * role.sessions + session),
+                opened = open_sessions(
+                    lambda session: role.make_env(first + session),
                     role.sessions,
                     required=False,
                     name=role.environment,
@@ -157,6 +158,10 @@ class Actor:
                 if time.monotonic() >= deadline or self._stopped():
                     return []
                 time.sleep(0.1)
+            else:
+                if isinstance(role.make_env, ExpectsSessions):
+                    role.make_env.expect(len(opened), first=first)
+                return opened
 
     def _play(self, sessions: list[GuardedEnv]) -> None:
         role = self._role

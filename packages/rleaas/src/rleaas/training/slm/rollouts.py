@@ -93,8 +93,11 @@ class Rollouts:
                 self._stop,
             )
             self._stepped(len(playing))
-            for (index, episode), tokens in zip(playing, said, strict=True):
-                if self._act(index, episode, tokens, speech, played):
+            texts = [
+                self._send(index, tokens) for (index, _), tokens in zip(playing, said, strict=True)
+            ]
+            for (index, episode), tokens, text in zip(playing, said, texts, strict=True):
+                if self._act(index, episode, tokens, text, speech, played):
                     del live[index]
                     self._next(index, rows, live, speech)
         return played
@@ -116,11 +119,24 @@ class Rollouts:
             live[index] = Episode(row, Conversation(prompt))
             return
 
-    def _act(
-        self, index: int, episode: Episode, tokens: list[int], speech: Speech, played: Played
-    ) -> bool:
+    def _send(self, index: int, tokens: list[int]) -> str:
+        """Return the action that was said; where that works, its session has it already."""
         session = self._sessions[index]
         text = fitted(self._speaker.decode(tokens), cast("spaces.Text", session.given_actions))
+        if session.begins:
+            session.begin(text)
+        return text
+
+    def _act(
+        self,
+        index: int,
+        episode: Episode,
+        tokens: list[int],
+        text: str,
+        speech: Speech,
+        played: Played,
+    ) -> bool:
+        session = self._sessions[index]
         episode.conversation.act(tokens)
         observation, reward, terminated, truncated, info = session.step(text)
         episode.reward += reward
