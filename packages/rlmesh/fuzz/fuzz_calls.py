@@ -116,6 +116,7 @@ def odd_headers(target: Target, chance: random.Random) -> str:
         ("rlmesh-attach", chance.choice(("open", "resume", "both"))),
         ("rlmesh-capabilities", chance.choice(("", ",,,", "x" * 1000))),
         ("rlmesh-queue-seconds", chance.choice(("0", "-1", "nan", "inf", "1e400", "soon"))),
+        ("rlmesh-num-envs", chance.choice(("1", "3", "0", "-1", "65", "9" * 40, "two"))),
     ]
     chosen = [pair for pair in metadata if chance.random() < 0.6]
     return converse(target, requests(chance), metadata=chosen)

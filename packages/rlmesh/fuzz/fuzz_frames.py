@@ -145,6 +145,8 @@ def odd_opening(target: Target, chance: random.Random) -> str:
             {"secret": secret, "headers": {"authorization": "\ud800", "rlmesh-session": "\ud800"}}
         ),
         note({"secret": secret, "headers": {"rlmesh-queue-seconds": "1e999"}}),
+        note({"secret": secret, "headers": {"rlmesh-num-envs": "4096"}}),
+        note({"secret": secret, "headers": {"rlmesh-num-envs": "1e9"}}),
         note({"secret": secret, "headers": {"rlmesh-session": "x", "rlmesh-resume": "x"}}),
         note(
             {"secret": secret, "headers": {"rlmesh-attach": "resume", "rlmesh-session": "x" * 64}}

@@ -91,6 +91,7 @@ def test_no_secret_of_a_session_is_told(server: EnvServer) -> None:
     assert "secret" not in json.dumps(session)
     assert set(session) == {
         "id", "peer", "lane", "state", "resumable", "lease_left_seconds", "requests", "steps",
+        "environments",
         "episodes", "faults", "faults_by_code", "repeated_answers", "resumed",
         "last_request_age_seconds", "age_seconds", "latency", "bytes",
     }  # fmt: skip

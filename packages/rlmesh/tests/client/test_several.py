@@ -386,3 +386,37 @@ def test_an_interrupted_wait_ends_the_session(
         with pytest.raises(EnvironmentException, match="was interrupted"):
             several.envs[1].step(0)
         assert [env.reset()[0].tolist() for env in several.envs] == [[0, 1], [0, 1]]
+
+
+def test_a_loss_that_shows_while_the_next_is_sent_is_a_loss_to_all(
+    serve: Serve, factory: Any
+) -> None:
+    server = serve(factory())
+    with RemoteEnvs(server, 3) as several:
+        first, second, third = several.envs
+        for env in several.envs:
+            env.reset()
+        for env in several.envs:
+            env.begin_step(0)
+        assert first.step(0)[0].tolist() == [1, 1]
+        server.shutdown()
+        first.begin_step(0)
+        assert [env.step(0)[0].tolist() for env in (second, third)] == [[1, 1], [1, 1]]
+        second.begin_step(0)
+        third.begin_step(0)
+        for env in several.envs:
+            with pytest.raises(SessionClosed):
+                env.step(0)
+
+
+def test_a_server_that_comes_back_without_them_says_so(serve: Serve, factory: Any) -> None:
+    server = serve(factory(), "127.0.0.1:0")
+    with RemoteEnvs(server.address, 2) as several:
+        env = several.envs[0]
+        env.reset()
+        server.shutdown()
+        with pytest.raises(SessionClosed):
+            env.step(0)
+        serve(factory()(), server.address.removeprefix("tcp://"))
+        with pytest.raises(UnsupportedError, match="one environment"):
+            env.reset()

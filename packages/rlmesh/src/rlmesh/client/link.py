@@ -432,6 +432,7 @@ class EnvLink:
         self._lost = True
         self.wires.hang_up()
         self.wires.dialled = dial(self._destination)
+        require_several(self.wires.dialled, self.wires.num_envs)
         self._lost = False
 
     def _asked(self, operation: str, lane: Lane, ask: Callable[[Lane], T]) -> T:

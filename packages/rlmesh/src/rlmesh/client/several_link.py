@@ -187,9 +187,17 @@ class SeveralLink:
         actions = [action for action, _ in begun]
         self.link.last_action = actions
         ahead = Ahead(actions, self._joined(begun), 0, len(places), lanes, names)
-        self._asked = places
-        self.link.send_ahead(ahead)
-        self._ahead = ahead
+        try:
+            self.link.send_ahead(ahead)
+        except Error:
+            # The session was lost with the answer before it, or closed.
+            for place in places:
+                seat = self._seats[place]
+                kept, seat.told = seat.begun, self._not_running(seat)
+                seat.begun = kept
+            self._running.difference_update(places)
+        else:
+            self._ahead, self._asked = ahead, places
 
     def _joined(self, begun: Sequence[tuple[object, Leaves]]) -> Leaves:
         if len(begun) == 1:
