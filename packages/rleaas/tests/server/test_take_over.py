@@ -22,6 +22,10 @@ class Fleet(Platform):
     def __init__(self, data: Path, url: str) -> None:
         super().__init__(data, "--database-url", url, *TWO_JOBS, database=url)
 
+    def saved(self, job_id: str) -> None:
+        """Wait for the job's first checkpoint."""
+        self.until(lambda: self.job(job_id)["checkpoints"])
+
     def leases_run_out(self) -> None:
         """Let the half minute be over that a server of which nothing is heard counts as alive."""
         engine = create_engine(self.database)
@@ -44,7 +48,7 @@ def test_the_jobs_of_a_killed_server_go_on_at_another_without_a_gap_or_a_double(
     workers: dict[str, psutil.Process] = {}
     orphan, killed = fleet.train(num_episodes=100), fleet.train(num_episodes=100)
     for job in (orphan, killed):
-        fleet.until(lambda job=job: fleet.job(job)["checkpoints"])
+        fleet.saved(job)
         workers[job] = fleet.worker(job)
         # However quick the machine is, it has not come to its end when its server is killed.
         workers[job].suspend()

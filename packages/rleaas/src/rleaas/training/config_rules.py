@@ -12,8 +12,8 @@ from rlcore import ConfigurationError
 DAY_SECONDS = 86400
 MOST_LAYERS = 8
 WIDEST_LAYER = 4096
-# 32-bit floats end at 3.4e38: of a larger one the first update already makes no number.
-LARGEST_FACTOR = 1e30
+# 32-bit floats end at 3.4e38, and the first step of Adam multiplies a learning rate by ten.
+LARGEST_FACTOR = 3e37
 LONGEST_NAME = 200
 LONGEST_TEXT = 20_000
 
