@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
+from rleaas.training.config import TrainingConfig
 from rleaas.training.trainer import Progress
 
 AVERAGE_OVER = 100
@@ -166,3 +167,17 @@ class EpisodeLedger:
             if key in info:
                 return bool(info[key])
         return None if self._threshold is None else reward >= self._threshold
+
+
+def ledger_of(
+    config: TrainingConfig, clock: Callable[[], float], *, reward_threshold: float | None
+) -> EpisodeLedger:
+    """Return the book of a training; without a target, the environment's threshold is success."""
+    target = config.target_reward
+    return EpisodeLedger(
+        config.num_episodes,
+        clock=clock,
+        success_threshold=reward_threshold if target is None else target,
+        target_reward=target,
+        average_over=config.average_over or AVERAGE_OVER,
+    )

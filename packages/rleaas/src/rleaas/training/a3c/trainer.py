@@ -37,13 +37,13 @@ from rleaas.training.actor.checkpoints import (
 from rleaas.training.actor.flat_weights import FlatWeights
 from rleaas.training.actor.policy import load_policy_weights, net_arch_of, policy_weights
 from rleaas.training.actor.tiers import Tiers
+from rleaas.training.farewell import farewell
 from rleaas.training.guarded import GuardedEnv, label_of, open_sessions
 from rleaas.training.learner_spaces import check_learnable
-from rleaas.training.ledger import AVERAGE_OVER, EpisodeLedger
+from rleaas.training.ledger import ledger_of
 from rleaas.training.limits import Limits
 from rleaas.training.state_file import read_state
 from rleaas.training.trainer import (
-    Progress,
     StopReason,
     TrainingResults,
     TrainingSink,
@@ -114,14 +114,7 @@ class _Run:
             critic=True,
             seed=task.seed,
         )
-        threshold = config.target_reward
-        self._ledger = EpisodeLedger(
-            config.num_episodes,
-            clock=clock,
-            success_threshold=first.reward_threshold if threshold is None else threshold,
-            target_reward=config.target_reward,
-            average_over=config.average_over or AVERAGE_OVER,
-        )
+        self._ledger = ledger_of(config, clock, reward_threshold=first.reward_threshold)
         self._limits = Limits(task, self._ledger, sink)
         self._checkpoints = Checkpoints(
             task,
@@ -180,7 +173,7 @@ class _Run:
         self._ledger.timestep = self._before + self._steps()
         progress = self._ledger.progress()
         self._save("last" if stopped is StopReason.CANCELLED else "final")
-        self._sink.log(_farewell(stopped, progress))
+        self._sink.log(farewell(stopped, progress))
         return TrainingResults(
             stopped_by=stopped,
             progress=progress,
@@ -379,13 +372,3 @@ class _Run:
 
 class _NotFinite(Exception):
     """The loss or the weights are not finite; never leaves this room."""
-
-
-def _farewell(stopped: StopReason, progress: Progress) -> str:
-    mean = "no episode finished"
-    if progress.avg_reward is not None:
-        mean = f"mean return of the last episodes {progress.avg_reward:.1f}"
-    return (
-        f"stopped by {stopped} after {progress.episode} episodes, {progress.timestep} steps, "
-        f"{progress.wall_seconds:.1f} s: {mean}"
-    )

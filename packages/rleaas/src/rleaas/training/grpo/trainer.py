@@ -23,16 +23,16 @@ from rleaas.training.actor.checkpoints import (
 )
 from rleaas.training.actor.policy import load_policy_weights, net_arch_of, policy_weights
 from rleaas.training.actor.tiers import Tiers
+from rleaas.training.farewell import farewell
 from rleaas.training.grpo.groups import CREWS, Player
 from rleaas.training.grpo.settings import SESSIONS, Settings
 from rleaas.training.grpo.update import Diverged, Updater
 from rleaas.training.guarded import GuardedEnv, label_of, open_sessions
 from rleaas.training.learner_spaces import check_learnable
-from rleaas.training.ledger import AVERAGE_OVER, EpisodeLedger
+from rleaas.training.ledger import ledger_of
 from rleaas.training.limits import Limits
 from rleaas.training.state_file import read_state
 from rleaas.training.trainer import (
-    Progress,
     StopReason,
     TrainingResults,
     TrainingSink,
@@ -103,14 +103,7 @@ class _Run:
         self._updater = Updater(
             self._network, self._settings, self._generator, max_steps=config.max_steps
         )
-        threshold = config.target_reward
-        self._ledger = EpisodeLedger(
-            config.num_episodes,
-            clock=clock,
-            success_threshold=first.reward_threshold if threshold is None else threshold,
-            target_reward=config.target_reward,
-            average_over=config.average_over or AVERAGE_OVER,
-        )
+        self._ledger = ledger_of(config, clock, reward_threshold=first.reward_threshold)
         self._limits = Limits(task, self._ledger, sink)
         self._checkpoints = Checkpoints(
             task,
@@ -162,7 +155,7 @@ class _Run:
             self._checkpoints.save("last", self._moment)
         else:
             self._checkpoints.save("final", self._moment, progress)
-        self._sink.log(_farewell(stopped, progress))
+        self._sink.log(farewell(stopped, progress))
         return TrainingResults(
             stopped_by=stopped,
             progress=progress,
@@ -276,13 +269,3 @@ def _sessions(task: TrainingTask) -> Generator[list[GuardedEnv]]:
         for session in sessions:
             stack.callback(session.close)
         yield sessions
-
-
-def _farewell(stopped: StopReason, progress: Progress) -> str:
-    mean = "no episode finished"
-    if progress.avg_reward is not None:
-        mean = f"mean return of the last episodes {progress.avg_reward:.1f}"
-    return (
-        f"stopped by {stopped} after {progress.episode} episodes, {progress.timestep} steps, "
-        f"{progress.wall_seconds:.1f} s: {mean}"
-    )

@@ -21,6 +21,7 @@ from rleaas.training.checkpoint_file import (
     read_weights,
     write_policy,
 )
+from rleaas.training.farewell import farewell
 from rleaas.training.guarded import GuardedEnv
 from rleaas.training.ledger import EpisodeLedger
 from rleaas.training.sb3.callback import JobCallback
@@ -186,7 +187,7 @@ class Run:
     def _results(self) -> TrainingResults:
         stopped = self._callback.stopped_by or StopReason.EPISODE_BUDGET
         progress = self._ledger.progress()
-        self._sink.log(_farewell(stopped, progress))
+        self._sink.log(farewell(stopped, progress))
         return TrainingResults(
             stopped_by=stopped,
             progress=progress,
@@ -335,13 +336,3 @@ class Run:
             )
             if model._last_episode_starts is not None:
                 model._last_episode_starts[fresh] = True
-
-
-def _farewell(stopped: StopReason, progress: Progress) -> str:
-    mean = "no episode finished"
-    if progress.avg_reward is not None:
-        mean = f"mean return of the last episodes {progress.avg_reward:.1f}"
-    return (
-        f"stopped by {stopped} after {progress.episode} episodes, {progress.timestep} steps, "
-        f"{progress.wall_seconds:.1f} s: {mean}"
-    )

@@ -13,7 +13,7 @@ from rlcore import ConfigurationError
 from rleaas.training.algorithms import require_fit
 from rleaas.training.checkpoint_file import Manifest, read_manifest
 from rleaas.training.guarded import GuardedEnv, label_of, open_sessions
-from rleaas.training.ledger import AVERAGE_OVER, EpisodeLedger
+from rleaas.training.ledger import ledger_of
 from rleaas.training.sb3.defaults import DEFAULTS
 from rleaas.training.sb3.run import Run
 from rleaas.training.sb3.settings import Settings
@@ -47,20 +47,9 @@ class SB3Trainer:
             if resumed is not None:
                 _check_resumable(resumed, task, first)
             settings = Settings.settle(task.config, sessions, task.seed, resumed)
-            return Run(task, sink, settings, self._ledger(task, first), sessions).train()
-
-    def _ledger(self, task: TrainingTask, first: GuardedEnv) -> EpisodeLedger:
-        config = task.config
-        threshold = config.target_reward
-        if threshold is None:
             threshold = first.reward_threshold
-        return EpisodeLedger(
-            config.num_episodes,
-            clock=self._clock,
-            success_threshold=threshold,
-            target_reward=config.target_reward,
-            average_over=config.average_over or AVERAGE_OVER,
-        )
+            ledger = ledger_of(task.config, self._clock, reward_threshold=threshold)
+            return Run(task, sink, settings, ledger, sessions).train()
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from rleaas.training.checkpoint_file import (
     write_policy,
 )
 from rleaas.training.guarded import GuardedEnv, episode_seed, label_of, open_sessions
-from rleaas.training.ledger import AVERAGE_OVER, EpisodeLedger
+from rleaas.training.ledger import EpisodeLedger, ledger_of
 from rleaas.training.limits import Limits
 from rleaas.training.slm.beginning import begin
 from rleaas.training.slm.checkpoint import layout_files, network_weights
@@ -64,20 +64,10 @@ class SLMTrainer:
             require_fit(task.config.algorithm, observations, actions)
             if resumed is not None:
                 _check_resumable(resumed, task, observations, actions)
-            ledger = self._ledger(task, first)
+            threshold = first.reward_threshold
+            ledger = ledger_of(task.config, self._clock, reward_threshold=threshold)
             speaker = begin(task, settings, sessions, sink)
             return _Run(task, sink, settings, ledger, sessions, speaker, self._clock).train()
-
-    def _ledger(self, task: TrainingTask, first: GuardedEnv) -> EpisodeLedger:
-        config = task.config
-        threshold = config.target_reward
-        return EpisodeLedger(
-            config.num_episodes,
-            clock=self._clock,
-            success_threshold=first.reward_threshold if threshold is None else threshold,
-            target_reward=config.target_reward,
-            average_over=config.average_over or AVERAGE_OVER,
-        )
 
 
 class _Enough(Exception):
