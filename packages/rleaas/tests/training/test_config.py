@@ -80,6 +80,19 @@ def test_an_unknown_algorithm_is_refused(algorithm: object) -> None:
         check({}, algorithm)
 
 
+def test_an_algorithm_with_a_typo_is_named_with_the_nearest() -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check({}, "pp")
+    assert caught.value.hint == "Did you mean 'PPO'?"
+
+
+@pytest.mark.parametrize("algorithm", ["PPO", "P" * 1_000_000])
+def test_a_refusal_does_not_repeat_megabytes(algorithm: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check({"x" * 1_000_000: 1}, algorithm)
+    assert len(str(caught.value)) < 2000
+
+
 @pytest.mark.parametrize("value", [1.0, "5", True, 0, -1])
 @pytest.mark.parametrize("field", ["num_episodes", "max_steps"])
 def test_episodes_and_steps_are_whole_numbers_above_zero(field: str, value: object) -> None:

@@ -11,6 +11,8 @@ from typing import cast
 
 from rlcore import ConfigurationError
 
+from rleaas.training import config_rules as rules
+
 _NUMBERS = frozenset({"Box", "Discrete", "MultiDiscrete", "MultiBinary", "Dict"})
 _CHOICES = frozenset({"Discrete", "MultiDiscrete", "MultiBinary"})
 _NETWORK = ("policy", "net_arch")
@@ -232,9 +234,10 @@ def validate_algorithm(algorithm: object) -> str:
     name = algorithm.strip().upper() if isinstance(algorithm, str) else ""
     if name not in SUPPORTED_ALGORITHMS:
         raise ConfigurationError(
-            f"unknown algorithm {algorithm!r}, not one of {', '.join(SUPPORTED_ALGORITHMS)}",
+            f"unknown algorithm {rules.shown(algorithm)}, not one of "
+            f"{', '.join(SUPPORTED_ALGORITHMS)}",
             code="unknown_algorithm",
-            hint=f"This build trains {', '.join(AVAILABLE_ALGORITHMS)}",
+            hint=rules.nearest(name, AVAILABLE_ALGORITHMS),
         )
     if name not in AVAILABLE_ALGORITHMS:
         raise ConfigurationError(

@@ -16,6 +16,7 @@ WIDEST_LAYER = 4096
 LARGEST_FACTOR = 3e37
 LONGEST_NAME = 200
 LONGEST_TEXT = 20_000
+_LONGEST_SHOWN = 200
 
 
 def positive_int(key: str, value: object) -> int:
@@ -31,15 +32,26 @@ def positive_int(key: str, value: object) -> int:
 
 def bad(key: str, value: object, rule: str) -> ConfigurationError:
     """The refusal of a value."""
-    return ConfigurationError(f"{key} {rule}, got {value!r}", code="invalid_training_config")
+    return ConfigurationError(f"{key} {rule}, got {shown(value)}", code="invalid_training_config")
+
+
+def shown(value: object) -> str:
+    """A value as a refusal repeats it: whoever sent megabytes of it knows how it goes on."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+
+
+def nearest(word: str, valid: Sequence[str]) -> str | None:
+    """The advice to write the valid word that is most like this one; None: none is like it."""
+    near = difflib.get_close_matches(word[:LONGEST_NAME], valid, n=1, cutoff=0.5)
+    return f"Did you mean {near[0]!r}?" if near else None
 
 
 def unknown(key: str, where: str, valid: Sequence[str]) -> ConfigurationError:
     """The refusal of a key, with the nearest valid one."""
-    near = difflib.get_close_matches(str(key), valid, n=1, cutoff=0.5)
-    hint = f"Did you mean {near[0]!r}?" if near else f"Valid keys: {', '.join(sorted(valid))}"
+    hint = nearest(str(key), valid) or f"Valid keys: {', '.join(sorted(valid))}"
     return ConfigurationError(
-        f"unknown key {key!r} in {where}", code="unknown_config_key", hint=hint
+        f"unknown key {shown(key)} in {where}", code="unknown_config_key", hint=hint
     )
 
 
