@@ -81,10 +81,8 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_sessions, "QUICK_NS", SECONDS)
 
 
-def opened(make: Any, count: int, crews: int = 1) -> list[GuardedEnv]:
-    return open_sessions(
-        make, count, required=False, name="short", max_steps=100, seed=7, crews=crews
-    )
+def opened(make: Any, count: int) -> list[GuardedEnv]:
+    return open_sessions(make, count, required=False, name="short", max_steps=100, seed=7)
 
 
 def _local(_session: int) -> Short:
@@ -113,19 +111,18 @@ def stepped_in(served: Served) -> list[int]:
 
 
 @pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize(("crews", "expected"), [(1, [5]), (2, [2, 3])])
 def test_they_come_together_after_their_first_episodes_and_see_the_same(
-    served: Served, sessions: SharedSessions, crews: int, expected: list[int]
+    served: Served, sessions: SharedSessions
 ) -> None:
     served.serve(Short)
     alone = opened(_local, 5)
-    together = opened(sessions, 5, crews)
+    together = opened(sessions, 5)
     for env in [*alone, *together]:
         env.reset()
     assert play(together, 4) == play(alone, 4)
     assert stepped_in(served) == [1] * 5
     assert play(together, 36) == play(alone, 36)
-    assert stepped_in(served) == expected
+    assert stepped_in(served) == [5]
     for env in together:
         env.close()
         env.close()
@@ -180,7 +177,7 @@ def test_one_session_alone_and_another_process_step_alone(
     only.reset()
     play([only], 30)
     assert stepped_in(served) == [1]
-    assert not getattr(pickle.loads(pickle.dumps(SharedSessions(cast("Any", 3)))), "_crews")  # noqa: B009
+    assert not getattr(pickle.loads(pickle.dumps(SharedSessions(cast("Any", 3)))), "_crew")  # noqa: B009
 
 
 @pytest.mark.usefixtures("patient")

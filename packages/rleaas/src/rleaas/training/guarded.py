@@ -263,18 +263,9 @@ def episode_seed(run_seed: int, session: int, episode: int) -> int:
 
 
 def open_sessions(
-    make_env: SessionFactory,
-    count: int,
-    *,
-    required: bool,
-    name: str,
-    max_steps: int,
-    seed: int,
-    crews: int = 1,
+    make_env: SessionFactory, count: int, *, required: bool, name: str, max_steps: int, seed: int
 ) -> list[GuardedEnv]:
     """Open `count` sessions, or as many as the environment has room for unless `required`.
-
-    They are stepped together, or in so many `crews` by turns: every second one where it is two.
 
     Raises:
         ConfigurationError: `required`, and there is no room.
@@ -308,5 +299,5 @@ def open_sessions(
             guarded.close()
         raise
     if isinstance(make_env, ExpectsSessions):
-        make_env.expect(len(opened), crews=crews)
+        make_env.expect(len(opened))
     return opened

@@ -88,10 +88,10 @@ class ComposedSessions:
     name: str | None = None
     keeper: RolloutKeeper | None = None
 
-    def expect(self, sessions: int, *, crews: int = 1, first: int = 0) -> None:
+    def expect(self, sessions: int, *, first: int = 0) -> None:
         """Hear how many sessions there are here; see `ExpectsSessions`."""
         if isinstance(self.base, ExpectsSessions):
-            self.base.expect(sessions, crews=crews, first=first)
+            self.base.expect(sessions, first=first)
 
     # Observations and actions are whatever the environment's spaces say.
     def __call__(self, session: int) -> gymnasium.Env[Any, Any]:

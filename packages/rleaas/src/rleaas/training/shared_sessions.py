@@ -44,12 +44,11 @@ class SharedSessions:
 
     def __init__(self, base: RemoteSessions) -> None:
         self.base = base
-        self._crews: list[Crew] = []
+        self._crew: Crew | None = None
 
-    def expect(self, sessions: int, *, crews: int = 1, first: int = 0) -> None:
+    def expect(self, sessions: int, *, first: int = 0) -> None:
         """Hear how many sessions there are here; see `ExpectsSessions`."""
-        numbers = range(first, first + sessions)
-        self._crews = [Crew(self.base, numbers[crew::crews]) for crew in range(crews)]
+        self._crew = Crew(self.base, range(first, first + sessions))
 
     def __call__(self, session: int) -> gymnasium.Env[Any, Any]:
         """Connect to wherever the environment is served now.
@@ -60,9 +59,9 @@ class SharedSessions:
         return SharingEnv(self.base, session, self.crew_of)
 
     def crew_of(self, session: int) -> Crew | None:
-        """The crew that a session steps with, once they are known; None: it steps alone."""
-        crew = next((one for one in self._crews if session in one.sessions), None)
-        return None if crew is None or crew.size < 2 else crew
+        """The crew that a session steps with, once that is known; None: it steps alone."""
+        crew = self._crew
+        return None if crew is None or session not in crew.sessions or crew.size < 2 else crew
 
     def __reduce__(self) -> tuple[type[SharedSessions], tuple[RemoteSessions]]:
         return SharedSessions, (self.base,)

@@ -34,11 +34,8 @@ class SessionFactory(Protocol):
 class ExpectsSessions(Protocol):
     """A `SessionFactory` that makes use of knowing how many sessions there are."""
 
-    def expect(self, sessions: int, *, crews: int = 1, first: int = 0) -> None:
-        """Hear how many were opened in this process, from number `first` on.
-
-        They step together, or in so many crews by turns: every n-th is of the same.
-        """
+    def expect(self, sessions: int, *, first: int = 0) -> None:
+        """Hear how many were opened in this process, from number `first` on."""
         ...
 
 

@@ -19,9 +19,6 @@ from rleaas.training.guarded import GuardedEnv, episode_seed
 # Observations are whatever the environment's spaces say.
 Value = Any
 
-CREWS = 2
-"""While the environments of one crew work, the policy decides for the other."""
-
 Look = Callable[[int, Sequence[Mapping[str, Any]]], bool]
 """Told how many steps were just taken, over all sessions, and the infos of the last steps of the
 episodes that ended with them; says whether to play on."""
@@ -86,7 +83,9 @@ class Player:
             self._start(session, waiting.popleft(), tiers)
             for session, _ in zip(self._sessions, tuple(waiting), strict=False)
         ]
-        crews = [crew for number in range(CREWS) if (crew := begun[number::CREWS])]
+        # While the environments of one crew work, the policy decides for the other; those that one
+        # message steps work when both have decided.
+        crews = [crew for crew in (begun[::2], begun[1::2]) if crew]
         turns = deque(self._send(crew) for crew in crews)
         while turns:
             turn = turns.popleft()

@@ -24,7 +24,7 @@ from rleaas.training.actor.checkpoints import (
 from rleaas.training.actor.policy import load_policy_weights, net_arch_of, policy_weights
 from rleaas.training.actor.tiers import Tiers
 from rleaas.training.farewell import farewell
-from rleaas.training.grpo.groups import CREWS, Player
+from rleaas.training.grpo.groups import Player
 from rleaas.training.grpo.settings import SESSIONS, Settings
 from rleaas.training.grpo.update import Diverged, Updater
 from rleaas.training.guarded import GuardedEnv, label_of, open_sessions
@@ -263,7 +263,6 @@ def _sessions(task: TrainingTask) -> Generator[list[GuardedEnv]]:
         name=label_of(task.environment),
         max_steps=task.config.max_steps,
         seed=task.seed,
-        crews=CREWS,
     )
     with contextlib.ExitStack() as stack:
         for session in sessions:
