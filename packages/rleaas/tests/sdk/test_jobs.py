@@ -100,6 +100,8 @@ def test_an_evaluation_is_run_reported_and_compared(
         rollouts = await client.Evaluation.list_rollouts(env)
         assert len(rollouts) == 4
         assert (await client.Evaluation.get_rollout(rollouts[0], env)).id == rollouts[0].id
+        stored = client.Evaluation.rollout_steps(rollouts[0], env)
+        assert [one async for one in stored] == []  # a scripted worker stores none
         told = await client.Evaluation.get_rollout_comparison(env, first, second)
         again = await client.Evaluation.compare(
             environment_name=env, baseline_id=first, trained_id=second
