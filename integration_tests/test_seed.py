@@ -110,8 +110,11 @@ def test_the_client_has_every_sub_client_of_the_table(platform: Platform) -> Non
 def test_the_example_trains_an_agent_that_runs_the_aml_check_and_scores_it(
     platform: Platform, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def drawn(_: int) -> int:
+        return 7
+
     # It names no seed, so the platform draws one; some seeds learn less within its episodes.
-    monkeypatch.setattr("rleaas.server.training_requests.secrets.randbelow", lambda below: 7)
+    monkeypatch.setattr("rleaas.server.training_requests.secrets.randbelow", drawn)
     names = run(code("Example", "import rleaas"), platform)
 
     report = names["report"]
