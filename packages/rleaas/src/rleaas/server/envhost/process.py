@@ -153,6 +153,8 @@ class EnvironmentProcess:
     def ended(self) -> str | None:
         """How the process ended, or None while it runs."""
         code = self._child.poll()
+        if code is None and _has_ended(self._child.pid):
+            code = self._child.wait()
         return None if code is None else self._how(code)
 
     def wait(self) -> str:
@@ -177,6 +179,20 @@ class EnvironmentProcess:
     def _how(self, code: int) -> str:
         said = last_line(self._log) or "it said nothing"
         return f"{ended_with(code)}: {said}"
+
+
+def _has_ended(pid: int) -> bool:
+    """Whether a child is over, as the system has it.
+
+    `Popen.poll` says None for as long as another thread is inside of `Popen.wait`, which is some
+    time more than the process lives.
+    """
+    if not hasattr(os, "waitid"):  # macOS before Python 3.13
+        return False
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:  # the other thread has collected it, and is about to say how
+        return True
 
 
 def serve_command(
