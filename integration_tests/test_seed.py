@@ -113,7 +113,7 @@ def test_the_example_trains_an_agent_that_runs_the_aml_check_and_scores_it(
     def drawn(_: int) -> int:
         return 7
 
-    # It names no seed, so the platform draws one; some seeds learn less within its episodes.
+    # It names no seed, so the platform draws one: the same one each time, as a check should be.
     monkeypatch.setattr("rleaas.server.training_requests.secrets.randbelow", drawn)
     names = run(code("Example", "import rleaas"), platform)
 

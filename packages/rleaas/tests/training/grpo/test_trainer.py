@@ -106,12 +106,21 @@ def test_groups_without_difference_are_counted_and_change_nothing(
     train: Any, notebook: Any, countdown: type[Any]
 ) -> None:
     # Every episode of a countdown has the return 4.
-    train(notebook, countdown, num_episodes=8)
-    train(notebook, countdown, num_episodes=24, job_id="job_2")
+    train(notebook, countdown, num_episodes=8, ent_coef=0.0)
+    train(notebook, countdown, num_episodes=24, ent_coef=0.0, job_id="job_2")
 
     assert [told["groups_without_difference"] for told in notebook.rollouts] == [2.0] * 4
     first, last = (read_weights(path) for _, _, path in notebook.checkpoints)
     assert all(bool((first[name] == last[name]).all()) for name in first)
+
+
+def test_without_a_difference_the_policy_becomes_less_sure_of_what_it_does(
+    train: Any, notebook: Any, countdown: type[Any]
+) -> None:
+    train(notebook, countdown, num_episodes=240, learning_rate=0.02)
+
+    assert notebook.rollouts[0]["entropy"] < notebook.rollouts[-1]["entropy"]
+    assert notebook.rollouts[-1]["entropy"] == pytest.approx(np.log(2), abs=1e-3)
 
 
 def test_the_same_seed_trains_the_same_policy(train: Any, notebook_type: Any) -> None:

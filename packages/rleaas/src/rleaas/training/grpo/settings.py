@@ -34,7 +34,9 @@ class Settings:
         kl_coef: weight of the distance to the reference policy.
         reference: `initial`, the weights that the training began with (of the checkpoint that it
             was started from, if any); or `previous`, those before each update.
-        ent_coef: weight of the entropy bonus.
+        ent_coef: weight of the entropy bonus. Not 0 by default, as the paper has it: where a group's
+            returns are all the same there is nothing to learn from, and a policy that has become
+            sure of one call before it ever met the end of its task repeats it for good.
         max_grad_norm: longest gradient.
         length_normalization: `episode` or `constant`, see `loss.step_weights`.
         std_normalization: whether a group's advantages are divided by its standard deviation.
@@ -54,7 +56,7 @@ class Settings:
     clip_range_high: float = 0.2
     kl_coef: float = 0.0
     reference: str = INITIAL
-    ent_coef: float = 0.0
+    ent_coef: float = 0.005
     max_grad_norm: float = 1.0
     length_normalization: str = EPISODE
     std_normalization: bool = True
