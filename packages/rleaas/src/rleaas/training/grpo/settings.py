@@ -34,7 +34,7 @@ class Settings:
         kl_coef: weight of the distance to the reference policy.
         reference: `initial`, the weights that the training began with (of the checkpoint that it
             was started from, if any); or `previous`, those before each update.
-        ent_coef: weight of the entropy bonus. Not 0 by default, as the paper has it: where a group's
+        ent_coef: weight of the entropy bonus. Not 0 by default, as in the paper: where a group's
             returns are all the same there is nothing to learn from, and a policy that has become
             sure of one call before it ever met the end of its task repeats it for good.
         max_grad_norm: longest gradient.
