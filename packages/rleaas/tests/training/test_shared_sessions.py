@@ -15,6 +15,7 @@ from rlcore import Endpoint, EnvironmentException
 from rleaas.training import shared_sessions
 from rleaas.training.assignment import AssignedEnvironment
 from rleaas.training.guarded import GuardedEnv, open_sessions
+from rleaas.training.lockstep import begin_all, step_all
 from rleaas.training.remote_sessions import ComposedSessions, RemoteSessions
 from rleaas.training.retry import ABORTED
 from rleaas.training.session_parts import SessionParts
@@ -99,6 +100,18 @@ def play(envs: list[GuardedEnv], steps: int) -> list[list[float]]:
             observation, _, terminated, truncated, _ = env.step(1)
             sights += np.asarray(observation).tolist()
             if terminated or truncated:
+                sights += np.asarray(env.reset()[0]).tolist()
+    return seen
+
+
+def in_lockstep(envs: list[GuardedEnv], steps: int) -> list[list[float]]:
+    """Play as `play` does, with one call for all that step."""
+    seen: list[list[float]] = [[] for _ in envs]
+    for _ in range(steps):
+        begin_all(envs, [1] * len(envs))
+        for env, sights, outcome in zip(envs, seen, step_all(envs, [1] * len(envs)), strict=True):
+            sights += np.asarray(outcome[0]).tolist()
+            if outcome[2] or outcome[3]:
                 sights += np.asarray(env.reset()[0]).tolist()
     return seen
 
@@ -219,3 +232,58 @@ def test_what_one_environment_raises_is_raised_where_it_was_stepped(
     assert envs[0].step(1)[1] == 1.0
     with pytest.raises(EnvironmentException, match="the wheel came off"):
         envs[1].step(2)
+
+
+@pytest.mark.usefixtures("patient")
+def test_in_lockstep_they_see_what_each_sees_alone_and_know_their_actions(
+    served: Served, sessions: SharedSessions
+) -> None:
+    served.serve(Short)
+    composed = ComposedSessions(base=sessions, parts=SessionParts(max_steps=100))
+    alone, together = opened(_local, 4), opened(composed, 4)
+    for env in [*alone, *together]:
+        env.reset()
+    assert in_lockstep(together, 43) == in_lockstep(alone, 43)
+    assert stepped_in(served) == [4]
+    states = [[env.state() for env in envs] for envs in (together, alone)]
+    ours, theirs = ([(one.episode, one.seed, one.actions) for one in some] for some in states)
+    assert ours == theirs
+    assert ours[0][2] == (1, 1, 1)
+
+
+@pytest.mark.usefixtures("patient")
+def test_in_lockstep_a_lost_environment_ends_each_episode_once(
+    served: Served, sessions: SharedSessions
+) -> None:
+    composed = ComposedSessions(base=sessions, parts=SessionParts(max_steps=100))
+    first = served.serve(Short)
+    envs = opened(composed, 3)
+    for env in envs:
+        env.reset()
+    in_lockstep(envs, 15)
+    assert stepped_in(served) == [3]
+    served.serve(Short)
+    first.shutdown()
+    begin_all(envs, [1, 1, 1])
+    for env, outcome in zip(envs, step_all(envs, [1, 1, 1]), strict=True):
+        assert (outcome[1], outcome[3], outcome[4][ABORTED]) == (0.0, True, True)
+        env.reset()
+    in_lockstep(envs, 25)
+    assert stepped_in(served) == [3]
+
+
+@pytest.mark.usefixtures("patient")
+def test_in_lockstep_what_one_raises_is_raised_after_the_outcomes_before_it(
+    served: Served, sessions: SharedSessions
+) -> None:
+    served.serve(Short)
+    composed = ComposedSessions(base=sessions, parts=SessionParts(max_steps=100))
+    envs = opened(composed, 2)
+    for env in envs:
+        env.reset()
+    in_lockstep(envs, 15)
+    begin_all(envs, [1, 2])
+    outcomes = iter(step_all(envs, [1, 2]))
+    assert next(outcomes)[1] == 1.0
+    with pytest.raises(EnvironmentException, match="the wheel came off"):
+        next(outcomes)

@@ -420,3 +420,52 @@ def test_a_server_that_comes_back_without_them_says_so(serve: Serve, factory: An
         serve(factory()(), server.address.removeprefix("tcp://"))
         with pytest.raises(UnsupportedError, match="one environment"):
             env.reset()
+
+
+def test_several_are_begun_and_stepped_in_one_call_as_one_by_one(
+    serve: Serve, factory: Any
+) -> None:
+    with RemoteEnvs(serve(factory()), 3) as several:
+        for env in several.envs:
+            env.reset()
+        assert several.begin_all([0, 2], [0, 0])
+        assert several.begin_all([1], [0])
+        told = several.step_all([0, 2]), several.step_all([1])
+        assert [[one and one[0].tolist() for one in some] for some in told] == [
+            [[1, 1], [1, 1]],
+            [[1, 1]],
+        ]
+        assert [env.step(0)[0].tolist() for env in several.envs] == [[2, 1]] * 3
+
+
+def test_what_cannot_be_begun_together_is_begun_by_none(serve: Serve, factory: Any) -> None:
+    with RemoteEnvs(serve(factory()), 2) as several:
+        first, second = several.envs
+        assert not several.begin_all([0, 1], [0, 0])
+        first.reset()
+        assert not several.begin_all([0, 1], [0, 0])
+        second.reset()
+        assert not several.begin_all([0, 1], [0, 7])
+        with pytest.raises(InvalidActionError):
+            second.begin_step(7)
+        assert several.step_all([0, 1]) == [None, None]
+        assert several.begin_all([0, 1], [0, 0])
+
+
+def test_of_several_stepped_in_one_call_the_one_that_raised_tells_why_when_it_is_asked(
+    serve: Serve, factory: Any
+) -> None:
+    def fail(env: Any, action: Any) -> None:
+        if action == 2:
+            raise ZeroDivisionError("the wheel came off")
+
+    with RemoteEnvs(serve(factory(fail)), 2) as several:
+        for env in several.envs:
+            env.reset()
+        assert several.begin_all([0, 1], [0, 2])
+        first, second = several.step_all([0, 1])
+        assert first is not None
+        assert first[0].tolist() == [1, 1]
+        assert second is None
+        with pytest.raises(EnvironmentException, match="the wheel came off"):
+            several.envs[1].step(2)

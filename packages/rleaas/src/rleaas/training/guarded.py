@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium
 import numpy as np
@@ -23,6 +23,7 @@ from rlcore import (
 )
 
 from rleaas.training.learner_spaces import learner_space, to_environment, to_learner
+from rleaas.training.retry import RetryingEnv
 from rleaas.training.session_state import (
     SessionMark,
     SessionState,
@@ -31,8 +32,12 @@ from rleaas.training.session_state import (
 )
 from rleaas.training.trainer import ExpectsSessions, SessionFactory
 
+if TYPE_CHECKING:
+    from rleaas.training.shared_sessions import Place
+
 # Observations, actions and infos are whatever the environment's spaces say.
 Value = Any
+Outcome = tuple[Value, float, bool, bool, dict[str, Any]]
 
 
 LARGEST_REWARD = 1e150
@@ -77,6 +82,8 @@ class GuardedEnv(gymnasium.Env[Any, Any]):
         self._send = env.get_wrapper_attr("begin_step") if self.begins else None
         self._sent: Value = None
         self._keeps = env.has_wrapper_attr("session_state")
+        # What else stands between wants to see every step itself.
+        self._placed = env if isinstance(env, RetryingEnv) else None
 
     @property
     def reward_threshold(self) -> float | None:
@@ -110,20 +117,42 @@ class GuardedEnv(gymnasium.Env[Any, Any]):
             self._sent = given = to_environment(self.given_actions, action)
             self._send(given)
 
-    def step(self, action: Value) -> tuple[Value, float, bool, bool, dict[str, Any]]:
+    @property
+    def place(self) -> Place | None:
+        """Where the session is among those that one message steps; None: it steps alone."""
+        return None if self._placed is None else self._placed.place
+
+    def sent(self, given: Value) -> None:
+        """Hear the environment's action of the next step, which was sent with those of others."""
+        self._sent = given
+
+    def took(self, outcome: Outcome) -> Outcome:
+        """Return what a step gave that was taken with those of others, as `step` does."""
+        given, self._sent = self._sent, None
+        if self._placed is not None:
+            self._placed.took(outcome)
+        self._steps += 1
+        self._actions.append(given)
+        return self._guarded(outcome)
+
+    def step(self, action: Value) -> Outcome:
         """Step, and end the episode at the cap."""
         given, self._sent = self._sent, None
         if given is None:
             given = to_environment(self.given_actions, action)
         return self._step(given)
 
-    def _step(self, given: Value) -> tuple[Value, float, bool, bool, dict[str, Any]]:
+    def _step(self, given: Value) -> Outcome:
         self._steps += 1
         self._actions.append(given)
         try:
-            observation, reward, terminated, truncated, info = self._env.step(given)
+            outcome = self._env.step(given)
         except (SessionClosed, CallTimeout) as error:
             raise self._lost(error, "step") from error
+        return self._guarded(cast("Outcome", outcome))
+
+    def _guarded(self, outcome: Outcome) -> Outcome:
+        observation, reward, terminated, truncated, info = outcome
         score = float(reward)
         if not abs(score) <= LARGEST_REWARD:  # NaN is not either
             raise self._broken("step", f"reward {score}")

@@ -6,12 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 from rlcore import ConfigurationError
 
 # Values are whatever their space says: arrays, ints, dicts of them.
@@ -53,6 +54,15 @@ def to_environment(space: gymnasium.Space[Any], action: Value) -> Value:
     if isinstance(space, spaces.Text | spaces.Dict):
         return action
     return np.asarray(action, dtype=space.dtype).reshape(space.shape or ())
+
+
+def to_environments(
+    space: gymnasium.Space[Any], actions: Sequence[Value] | NDArray[Any]
+) -> list[Value]:
+    """The actions of several sessions as `to_environment` writes each."""
+    if isinstance(space, spaces.Discrete):
+        return list((np.asarray(actions) + space.start).astype(space.dtype))
+    return [to_environment(space, action) for action in actions]
 
 
 def policy_name(observation_space: gymnasium.Space[Any], asked: str | None) -> str:

@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 from rlcore import (
@@ -21,8 +21,12 @@ from rlcore import (
     TransportError,
 )
 
+if TYPE_CHECKING:
+    from rleaas.training.shared_sessions import Place
+
 # Observations, actions and infos are whatever the environment's spaces say.
 Value = Any
+Outcome = tuple[Value, float, bool, bool, dict[str, Any]]
 
 ABORTED = "aborted"
 """The info key of a step in which the episode was lost: it is never scored."""
@@ -120,7 +124,19 @@ class RetryingEnv(gymnasium.Env[Any, Any]):
                 self._last = observation
                 return observation, info
 
-    def step(self, action: Value) -> tuple[Value, float, bool, bool, dict[str, Any]]:
+    @property
+    def place(self) -> Place | None:
+        """Where the environment is among those that one message steps; None: it steps alone."""
+        return getattr(self._env, "place", None)
+
+    def took(self, outcome: Outcome) -> None:
+        """Hear of a step that was taken in its `place`, with those of others."""
+        self._steps += 1
+        self._last = outcome[0]
+        if outcome[2] or outcome[3]:
+            self._story.clear()
+
+    def step(self, action: Value) -> Outcome:
         """Step; where the environment is gone, the episode is over and counts nowhere."""
         if self._env is None:
             return self._aborted("it had not been found again")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium
 from rlcore import RLMeshException, SessionBusy, TransportError, UnsupportedError
@@ -20,6 +20,7 @@ log = logger("rleaas", "training")
 # Observations, actions and infos are whatever the environment's spaces say.
 Value = Any
 Outcome = tuple[Value, float, bool, bool, dict[str, Any]]
+Place: TypeAlias = "tuple[RemoteEnvs, int]"
 
 QUICK_NS = 50_000
 """An environment that steps in less takes longer for the way than for the step, so that one message
@@ -96,6 +97,10 @@ class Crew:
         self._members[session] = self._shared
         return self._shared.envs[self.sessions.index(session)]
 
+    def place(self, session: int) -> Place:
+        """Where a session that has joined is: the shared one, and its number there."""
+        return self._members[session], self.sessions.index(session)
+
     def leave(self, session: int) -> None:
         """Give a place back; the last one to leave ends the session."""
         left = self._members.pop(session, None)
@@ -149,6 +154,7 @@ class SharingEnv(gymnasium.Env[Any, Any]):
         self._crew: Crew | None = None
         self._steps = self._quick = 0
         self._alone: RemoteEnv | None = None
+        self.place: Place | None = None
         alone = self._be_alone()
         self._env: gymnasium.Env[Any, Any] = alone
         self.action_space = alone.action_space
@@ -199,7 +205,7 @@ class SharingEnv(gymnasium.Env[Any, Any]):
         """Leave the session."""
         if self._crew is not None:
             self._crew.leave(self._session)
-            self._crew = None
+            self._crew = self.place = None
         self._env.close()
 
     def _is_quick(self) -> bool:
@@ -224,6 +230,7 @@ class SharingEnv(gymnasium.Env[Any, Any]):
         else:
             self._env.close()
             self._env, self._alone, self._crew = env, None, crew
+            self.place = crew.place(self._session)
             # Nothing stands between a learner and the environment but what the job asks for.
             self.__dict__["step"] = env.step
             self.__dict__["begin_step"] = env.get_wrapper_attr("begin_step")
@@ -235,7 +242,7 @@ class SharingEnv(gymnasium.Env[Any, Any]):
         alone = self._base(self._session)
         if self._crew is not None:
             self._crew.leave(self._session)
-            self._crew = None
+            self._crew = self.place = None
         self.__dict__.pop("step", None)
         self.__dict__.pop("begin_step", None)
         self._alone = alone

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NoReturn, Self, SupportsIndex, Unpack
 
 from rlcore import ConfigurationError
@@ -155,12 +155,30 @@ class RemoteEnvs:
         count = _checked(num_envs)
         backend = backend_of("numpy", None)
         self._link = open_link(address, options, backend, num_envs=count)
-        several = SeveralLink(
+        several = self._several = SeveralLink(
             self._link, count, backend, strict_dtypes=options.get("strict_dtypes", False)
         )
         self.envs = tuple([OneOfSeveral(several, place) for place in range(count)])
         # One that is dropped without close() gives its session back all the same.
         weakref.finalize(self, self._link.wires.hang_up)
+
+    def begin_all(self, places: Sequence[int], actions: Sequence[Any]) -> bool:
+        """Do what `begin_step` of these environments does, in one call; whether all could.
+
+        Where one could not, nothing was begun; its own `begin_step` says why.
+
+        Args:
+            places: which of `envs`.
+            actions: the action of each.
+        """
+        return self._several.begin_all(places, actions)
+
+    def step_all(self, places: Sequence[int]) -> list[tuple[Any, float, bool, bool, Info] | None]:
+        """Return what the steps gave that these environments have begun, in one call.
+
+        None stands for one that failed, or has begun none; its own `step` says why.
+        """
+        return self._several.step_all(places)
 
     @property
     def num_envs(self) -> int:

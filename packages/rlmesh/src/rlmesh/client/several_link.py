@@ -161,6 +161,52 @@ class SeveralLink:
             raise told
         return told
 
+    def begin_all(self, places: Sequence[int], actions: Sequence[object]) -> bool:
+        """Take the next actions of several environments, where all of them can; whether they did.
+
+        Where one cannot, nothing was begun, and `begin` tells of which it is and why.
+        """
+        seats, session = [self._seats[place] for place in places], self.link.session_id
+        if not self.link.is_running or any(
+            seat.session != session or seat.begun is not None for seat in seats
+        ):
+            return False
+        encode = self._encode
+        try:
+            begun = [(action, [bytes(leaf) for leaf in encode(action)]) for action in actions]
+        except InvalidValueError:
+            return False
+        for seat, one in zip(seats, begun, strict=True):
+            seat.begun = one
+            seat.steps += 1
+        self._collected += places
+        if len(self._collected) >= len(self._running):
+            self._send()
+        return True
+
+    def step_all(self, places: Sequence[int]) -> list[Outcome | None]:
+        """Return what the begun steps of several environments gave.
+
+        None stands for one without an outcome, of which `step` tells why.
+        """
+        seats = [self._seats[place] for place in places]
+        if any(seat.told is None and seat.begun is not None for seat in seats):
+            if not self._collected_none(places):
+                self._send()
+            self._receive()
+        outcomes: list[Outcome | None] = []
+        for seat in seats:
+            told = seat.told
+            if told is None or isinstance(told, Error):
+                outcomes.append(None)
+            else:
+                seat.told = seat.begun = None
+                outcomes.append(told)
+        return outcomes
+
+    def _collected_none(self, places: Sequence[int]) -> bool:
+        return not self._collected or not set(self._collected).intersection(places)
+
     def settle(self, place: int, operation: str) -> None:
         """Wait for what is under way, so that something else can be asked of the session.
 

@@ -29,6 +29,7 @@ from rleaas.training.a3c.shared_weights import SharedWeights
 from rleaas.training.actor.checkpoints import build_network
 from rleaas.training.guarded import GuardedEnv, episode_seed, open_sessions
 from rleaas.training.ledger import SUCCESS_KEYS
+from rleaas.training.lockstep import begin_all, step_all
 from rleaas.training.trainer import ExpectsSessions, SessionFactory
 
 TELL_SECONDS = 0.5
@@ -197,14 +198,12 @@ class Actor:
     ) -> list[Any]:
         drawn, given = learner.act(observations)
         self._role.counters.steps[self._role.number] += len(sessions)
-        for row, session in enumerate(sessions):
-            if session.begins:
-                session.begin(given[row])
+        begin_all(sessions, given)
         following: list[Any] = []
         rewards: list[float] = []
         ends: list[bool] = []
-        for row, session in enumerate(sessions):
-            after, reward, terminated, truncated, info = session.step(given[row])
+        for row, outcome in enumerate(step_all(sessions, given)):
+            after, reward, terminated, truncated, info = outcome
             over = terminated or truncated
             if over and not terminated:
                 # The episode was cut short: what would have followed is worth something.
@@ -212,7 +211,7 @@ class Actor:
                 reward += self._role.settings.gamma * value
             if over:
                 self._count(info)
-                after = self._start(session, row, begun)
+                after = self._start(sessions[row], row, begun)
             following.append(after)
             rewards.append(reward)
             ends.append(over)

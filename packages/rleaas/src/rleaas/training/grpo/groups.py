@@ -15,6 +15,7 @@ from rleaas.training.actor.network import ActorNetwork
 from rleaas.training.actor.tiers import Tiers
 from rleaas.training.episode_env import TIER
 from rleaas.training.guarded import GuardedEnv, episode_seed
+from rleaas.training.lockstep import begin_all, step_all
 
 # Observations are whatever the environment's spaces say.
 Value = Any
@@ -91,8 +92,10 @@ class Player:
             turn = turns.popleft()
             going_on: list[_Seat] = []
             over: list[Mapping[str, Any]] = []
-            for row, (session, episode, observation) in enumerate(turn.crew):
-                after, reward, terminated, truncated, info = session.step(turn.given[row])
+            outcomes = step_all([session for session, _, _ in turn.crew], turn.given)
+            for row, (seat, outcome) in enumerate(zip(turn.crew, outcomes, strict=True)):
+                session, episode, observation = seat
+                after, reward, terminated, truncated, info = outcome
                 episode.observations.append(observation)
                 episode.actions.append(turn.drawn[row])
                 episode.rewards.append(reward)
@@ -124,9 +127,7 @@ class Player:
 
     def _send(self, crew: list[_Seat]) -> _Turn:
         drawn, given = self._act([observation for _, _, observation in crew])
-        for row, (session, _, _) in enumerate(crew):
-            if session.begins:
-                session.begin(given[row])
+        begin_all([session for session, _, _ in crew], given)
         return _Turn(crew, drawn, given)
 
     def _act(self, observations: list[Value]) -> tuple[Tensor, np.ndarray[Any, Any]]:

@@ -13,6 +13,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
 from rleaas.training.guarded import GuardedEnv
+from rleaas.training.lockstep import begin_all, step_all
 
 
 class SessionVecEnv(DummyVecEnv):
@@ -43,11 +44,11 @@ class SessionVecEnv(DummyVecEnv):
     def step_wait(self) -> VecEnvStepReturn:
         """Step every session, starting the next episode where one ended."""
         infos: list[dict[str, Any]] = []
-        for index, session in enumerate(cast("list[GuardedEnv]", self.envs)):
-            if session.begins:
-                session.begin(self.actions[index])
-        for index, env in enumerate(self.envs):
-            observation, reward, terminated, truncated, info = env.step(self.actions[index])
+        sessions = cast("list[GuardedEnv]", self.envs)
+        begin_all(sessions, self.actions)
+        outcomes = zip(sessions, step_all(sessions, self.actions), strict=True)
+        for index, (env, outcome) in enumerate(outcomes):
+            observation, reward, terminated, truncated, info = outcome
             info["TimeLimit.truncated"] = truncated and not terminated
             done = terminated or truncated
             if done:
