@@ -6,7 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import uvicorn
 from fastapi.concurrency import run_in_threadpool
@@ -25,6 +25,7 @@ _GRACE_SECONDS = 1
 _LOOK_SECONDS = 0.02
 _LAST_WORD_SECONDS = 0.5
 _BACKLOG = 2048
+_TICK_SECONDS = 0.1
 _ROUNDS_TO_CLOSE = 6
 
 
@@ -93,7 +94,7 @@ class Listening:
 
     def stop(self, *, now: bool = False) -> None:
         """End `run`, from any thread or signal handler; `now` waits for no request or process."""
-        self._web.should_exit = True
+        self._web.ask_to_exit()
         if now and not self._web.force_exit:
             self._web.force_exit = True
             # Not here: a signal handler must not wait for a lock of the thread it interrupts.
@@ -112,13 +113,34 @@ class _WebServer(uvicorn.Server):
     before_shutdown: Callable[[], None]
     drain_seconds: float
 
+    _loop: asyncio.AbstractEventLoop | None = None
+    _asked: asyncio.Event
+
     @contextmanager
     def capture_signals(self) -> Generator[None]:
         yield
 
+    def ask_to_exit(self) -> None:
+        """End soon; from any thread or signal handler."""
+        self.should_exit = True
+        if self._loop is not None:
+            with suppress(RuntimeError):  # it has ended meanwhile
+                self._loop.call_soon_threadsafe(self._asked.set)
+
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._asked = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         self.on_started()
+
+    async def main_loop(self) -> None:
+        # As uvicorn's, which looks only at every tick whether it shall end.
+        ticks = 0
+        while not await self.on_tick(ticks):
+            ticks += 1
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await self._asked.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # Still listening: whoever asks whether the server is ready hears that it stops.
