@@ -469,3 +469,59 @@ def test_of_several_stepped_in_one_call_the_one_that_raised_tells_why_when_it_is
         assert second is None
         with pytest.raises(EnvironmentException, match="the wheel came off"):
             several.envs[1].step(2)
+
+
+class Straying(gymnasium.Env[Any, Any]):
+    """Shows its last action, which may be out of its range; a word where it is asked for one."""
+
+    action_space = gymnasium.spaces.Discrete(9)
+
+    def __init__(self, *, words: bool = False) -> None:
+        number = gymnasium.spaces.Box(0.0, 5.0, (1,), np.float32)
+        word = gymnasium.spaces.Text(8)
+        self.observation_space: Any = (
+            gymnasium.spaces.Dict({"number": number, "word": word}) if words else number
+        )
+        self.words = words
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        return self._shown((options or {}).get("first", 0)), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return self._shown(action), 1.0, False, False, {}
+
+    def _shown(self, value: Any) -> Any:
+        number = np.array([value], np.float32)
+        return {"number": number, "word": "here"} if self.words else number
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_a_strict_server_refuses_the_observation_of_one_and_the_others_go_on(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, words: bool
+) -> None:
+    monkeypatch.setenv("RLMESH_VALIDATION_POLICY", "strict")
+
+    def number(observation: Any) -> float:
+        return float(observation["number"][0] if words else observation[0])
+
+    server = serve(lambda: Straying(words=words))
+    with RemoteEnvs(server, 3) as several:
+        first, second, third = several.envs
+        for env in several.envs:
+            env.reset()
+        for env, action in zip(several.envs, (1, 7, 3), strict=True):
+            env.begin_step(action)
+        assert number(first.step(1)[0]) == 1.0
+        with pytest.raises(EnvironmentException, match=r"holds 7\.0 at \[0\], outside") as caught:
+            second.step(7)
+        assert caught.value.remote_type == "InvalidObservationError"
+        assert number(third.step(3)[0]) == 3.0
+        session = several.session_id
+        assert number(first.step(4)[0]) == 4.0
+        with pytest.raises(EnvironmentException, match=r"holds 6\.0"):
+            second.reset(options={"first": 6})
+        assert number(second.reset()[0]) == 0.0
+        assert [number(env.step(2)[0]) for env in several.envs] == [2.0, 2.0, 2.0]
+        assert several.session_id == session

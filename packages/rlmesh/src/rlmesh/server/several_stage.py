@@ -35,6 +35,7 @@ from rlmesh.server.stage import (
     not_ready,
     now,
 )
+from rlmesh.server.validation import refused_observation
 
 if TYPE_CHECKING:
     from rlmesh.server.codecs import Codecs
@@ -110,6 +111,7 @@ class SeveralStage(Stage):
         in_time(request, "env.reset", timing.user)
         try:
             leaves = self._codecs.observations.encode([observation], 1)
+            self._require_in_range(leaves)
         except InvalidValueError as error:
             self._give_up(seat)
             raise bad_observation("reset", error) from error
@@ -229,21 +231,37 @@ class SeveralStage(Stage):
         except InvalidValueError as error:
             raise bad_action(error) from error
 
+    def _require_in_range(self, leaves: Leaves) -> None:
+        """Do nothing for one observation that the server lets pass.
+
+        Raises:
+            InvalidObservationError: the server is strict, and it is out of range.
+        """
+        check = self._codecs.checks.each
+        faults = () if check is None else check(leaves, 1)
+        if faults:
+            raise refused_observation(faults[0])
+
     def _encoded(
         self, seats: Sequence[_Seat], observations: list[object], told: list[Info | Fault]
     ) -> Leaves:
         """Return the observations; one that is none of the space is a failure of its own."""
         batch, encode = self._codecs.observations, self._codecs.observation.encode
-        count = len(observations)
+        count, check = len(observations), self._codecs.checks.each
         if batch.fixed_sizes is None:
             try:
-                return batch.encode(observations, count)
+                leaves = batch.encode(observations, count)
+                if check is None or not check(leaves, count):
+                    return leaves
             except InvalidValueError:
                 pass  # which of them it is, shows below
         each: list[Leaves] = []
         for place, observation in enumerate(observations):
             try:
-                each.append(encode(observation))
+                encoded = encode(observation)
+                if check is not None:
+                    self._require_in_range(encoded)
+                each.append(encoded)
             except InvalidValueError as error:
                 self._give_up(seats[place])
                 told[place] = bad_observation("step", error).fault

@@ -47,7 +47,15 @@ def policy_named(name: str | None) -> ValidationPolicy:
 
 
 class Checks:
-    """What can be out of range in an environment's values, compiled once for all sessions."""
+    """What can be out of range in an environment's values, compiled once for all sessions.
+
+    Attributes:
+        policy: what happens to it.
+        lanes: how many environments a message is about that names none.
+        action: looks at actions.
+        observation: looks at observations of all environments together.
+        each: looks at those of one, where what is wrong with it must not cost the others theirs.
+    """
 
     def __init__(self, contract: EnvContract, policy: ValidationPolicy) -> None:
         self.policy = policy
@@ -59,11 +67,14 @@ class Checks:
         self.observation: RangeCheck | None = (
             compile_range_check(contract.observation_space) if looks else None
         )
+        self.each: RangeCheck | None = None
 
     def of_several(self, count: int) -> Checks:
         """Return them for a session with so many environments."""
         several = copy.copy(self)
         several.lanes = count
+        if several.policy is ValidationPolicy.STRICT:
+            several.each, several.observation = self.observation, None
         return several
 
 
@@ -146,8 +157,7 @@ class Validation:
     def _observed(self, operation: str, faults: Sequence[RangeFault], info: Info) -> Info:
         if not self._strict:
             return self._with("observation", faults, info)
-        path, detail = faults[0].path, faults[0].detail
-        error = InvalidObservationError(f"the observation at {path} {detail}", path=path)
+        error = refused_observation(faults[0])
         raise bad_observation(operation, error) from error
 
     def _with(self, kind: str, faults: Sequence[RangeFault], info: Info) -> Info:
@@ -163,3 +173,9 @@ class Validation:
         before = known.get(WARNING_KEY)
         said = cast("Warnings", before) if isinstance(before, list) else []
         return {**known, WARNING_KEY: [*said, *new]}
+
+
+def refused_observation(fault: RangeFault) -> InvalidObservationError:
+    """Return the error of an observation that a strict server refuses."""
+    text = f"the observation at {fault.path} {fault.detail}"
+    return InvalidObservationError(text, path=fault.path)
