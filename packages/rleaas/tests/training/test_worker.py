@@ -351,3 +351,20 @@ def test_rewards_and_verdicts_are_in_the_record_of_each_episode(platform: Platfo
         extra = 100.0 if held else -100.0
         assert data["episode_reward"] == pytest.approx(data["episode_length"] / 1000 + extra)
         assert data["verifier_scores"] == {"steady": float(held)}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "learning_rate"), [("GRPO", 1e30), ("PPO", 1e4), ("A2C", 1e4)]
+)
+def test_a_policy_that_collapses_raises_an_alert_and_the_log_says_so(
+    platform: Platform, algorithm: str, learning_rate: float
+) -> None:
+    config = {"seed": 2, "learning_rate": learning_rate, "num_envs": 2}
+    contract = {"action_space": {"kind": "discrete"}}
+
+    platform.train(algorithm=algorithm, num_episodes=160, config=config, contract=contract)
+
+    (alert,) = platform.of("alert")
+    assert (alert["kind"], alert["threshold"]) == ("reward_collapse_alert", "policy_entropy")
+    assert alert["value"] < 1e-3
+    assert any("the policy has collapsed" in one["line"] for one in platform.of("log"))

@@ -41,7 +41,8 @@ class TrainingConfig:
     taken over (100 by default); the job stops early when that mean is at `target_reward`.
     `step_timeout` is how many seconds one step or reset of the environment may take (60 by
     default); the job fails when one takes longer.
-    `warnings` says what was asked for in two ways, and which one holds.
+    `warnings` says what was asked for in two ways, and which one holds; and of what is allowed
+    but will hardly work.
     """
 
     algorithm: str
@@ -124,6 +125,8 @@ class TrainingConfig:
         return config
 
 
+FASTEST_USUAL = 1.0
+"""A learning rate above it is warned of."""
 _NOT_IN_CONFIG = ("algorithm", "num_episodes", "max_steps", "hyperparameters", "warnings")
 
 
@@ -160,7 +163,8 @@ def validate_training_config(
                 settings[key] = HYPERPARAMETERS[key].check(key, value)
         else:
             raise _unknown(key, name)
-    said = (episodes.warning, steps.warning, _unused_seed(values.get("seed"), simulation))
+    unused = _unused_seed(values.get("seed"), simulation)
+    said = (episodes.warning, steps.warning, unused, _too_fast(settings.get("learning_rate")))
     checked = TrainingConfig(
         algorithm=name,
         num_episodes=episodes.value,
@@ -308,6 +312,15 @@ def _unused_seed(seed: object, simulation: Simulation | None) -> str | None:
     if None in (seed, inside) or seed == inside:
         return None
     return f"simulation.seed {inside} is not used: seed {seed} holds"
+
+
+def _too_fast(rate: object) -> str | None:
+    if not isinstance(rate, float) or rate <= FASTEST_USUAL:
+        return None
+    return (
+        f"learning_rate {rate:g} is above {FASTEST_USUAL:g}: one update outweighs all that was "
+        "learned, and policies collapse; from 1e-5 to 1e-2 is usual"
+    )
 
 
 def _settle_aliases(config: dict[str, object]) -> None:

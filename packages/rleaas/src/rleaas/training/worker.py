@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 from rlcore import ConflictError, MissingDependencyError
 
 from rleaas.training.assignment import TrainingAssignment, read_assignment
+from rleaas.training.collapse import COLLAPSE, CollapseWatch, watch_of
 from rleaas.training.config import TrainingConfig, validate_training_config
 from rleaas.training.curriculum import Curriculum
 from rleaas.training.guarded import LARGEST_REWARD, label_of
@@ -47,6 +48,7 @@ class ReportingSink:
         self._reporter = reporter
         self._switch = switch
         self.curriculum: Curriculum | None = None
+        self.collapse: CollapseWatch | None = None
 
     def episode_finished(self, progress: Progress) -> None:
         """Report the episode's return and the running means, and a tier that it mastered."""
@@ -65,9 +67,19 @@ class ReportingSink:
             )
 
     def update_finished(self, progress: Progress, diagnostics: Mapping[str, float]) -> None:
-        """Report the algorithm's own numbers; of a training that diverges, those that are left."""
+        """Report the algorithm's own numbers; of a training that diverges, those that are left.
+
+        A policy that has collapsed raises an alert; see `CollapseWatch`.
+        """
         told = {name: value for name, value in diagnostics.items() if abs(value) <= LARGEST_REWARD}
         self._reporter.report("metric", {**_numbers(progress), "metrics": told})
+        seen = None if self.collapse is None else self.collapse.look(progress, diagnostics)
+        if seen is not None:
+            self.alert(COLLAPSE, seen)
+            self.log(
+                f"warning: the policy has collapsed: its entropy is {seen['value']:.2g} and its "
+                f"mean return {seen['avg_reward']:.4g}; lower learning_rate or raise ent_coef"
+            )
 
     def log(self, line: str) -> None:
         """Report a line of the job's log."""
@@ -148,6 +160,7 @@ def train(reporter: Reporter, switch: StopSwitch) -> Ending:
         )
         sessions.keeper = keeper
         sink.curriculum = sessions.parts.curriculum
+        sink.collapse = watch_of(assignment.contract)
         task = TrainingTask(
             job_id=assignment.id,
             config=config,
