@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from rlcore import Endpoint, EnvironmentException
+from rlcore import Backoff, Endpoint, EnvironmentException
 from rleaas.training import shared_sessions
 from rleaas.training.assignment import AssignedEnvironment
 from rleaas.training.guarded import GuardedEnv, open_sessions
@@ -21,6 +21,7 @@ from rleaas.training.retry import ABORTED
 from rleaas.training.session_parts import SessionParts
 from rleaas.training.shared_sessions import SharedSessions
 from rlmesh import EnvServer
+from rlmesh.numpy import RemoteEnv
 from rlmesh.server.options import ServeOptions
 
 SECONDS = 1_000_000_000
@@ -179,6 +180,43 @@ def test_without_room_for_all_in_one_each_stays_where_it_is(
         env.reset()
     play(envs, 30)
     assert stepped_in(served) == [1, 1, 1]
+
+
+@pytest.mark.usefixtures("patient")
+def test_they_come_together_once_there_is_room(
+    served: Served, sessions: SharedSessions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_sessions, "ROOM_BACKOFF", Backoff(first=0.001, cap=0.001))
+    server = served.serve(Short, max_sessions=6)
+    with RemoteEnv(server.address) as other:
+        other.reset()
+        envs = opened(sessions, 3)
+        for env in envs:
+            env.reset()
+        play(envs, 20)
+        assert stepped_in(served) == [1, 1, 1, 1]
+    play(envs, 20)
+    assert stepped_in(served) == [3]
+
+
+@pytest.mark.usefixtures("patient")
+def test_who_finds_no_room_a_few_times_asks_no_more_and_says_how_much_it_takes(
+    served: Served,
+    sessions: SharedSessions,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(shared_sessions, "ROOM_BACKOFF", Backoff(first=0.001, cap=0.001))
+    caplog.set_level("INFO")
+    served.serve(Short, max_sessions=5)
+    envs = opened(sessions, 3)
+    for env in envs:
+        env.reset()
+    play(envs, 100)
+    assert stepped_in(served) == [1, 1, 1]
+    (told,) = [one.message for one in caplog.records if "step apart" in one.message]
+    assert "no room for 3 environments in one session, asked for 6 times" in told
+    assert "they need 6 places (max_sessions)" in told
 
 
 @pytest.mark.usefixtures("patient")

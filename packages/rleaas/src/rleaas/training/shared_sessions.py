@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import gymnasium
-from rlcore import RLMeshException, SessionBusy, TransportError, UnsupportedError
+from rlcore import Backoff, RLMeshException, SessionBusy, TransportError, UnsupportedError
 from rlcore.log import logger
 
 from rleaas.training.remote_sessions import RemoteSessions
@@ -29,6 +30,9 @@ LEAST_STEPS = 5
 QUICK_SHARE = 0.8
 SLOW_FACTOR = 10
 SLOW_LOOKS = 8
+ROOM_TRIES = 6
+ROOM_BACKOFF = Backoff(first=1.0, factor=2.0, cap=30.0, jitter=0.0)
+"""How often a session for all is asked for where there is no room for it, and how long between."""
 
 
 class SharedSessions:
@@ -36,7 +40,9 @@ class SharedSessions:
 
     Each begins alone, in a session of its own. Once it has been seen to step quickly, its next
     reset takes its place in a session that all of a crew have, which one message steps. Where the
-    server has no such sessions, or no room for one, it stays alone. As episodes follow from their
+    server has no such sessions it stays alone, and where there is no room for one until there is:
+    while sessions move, each takes a place in both. It is asked for a few times, ever more seldom,
+    and nobody waits for it. As episodes follow from their
     seeds, learners cannot tell the difference.
 
     Args:
@@ -84,10 +90,13 @@ class Crew:
         self._members: dict[int, RemoteEnvs] = {}
         self._slow = 0
         self.given_up = False
+        self._refusals = 0
+        self._delays = ROOM_BACKOFF.delays()
+        self._asks_from = 0.0
 
     def join(self, session: int) -> gymnasium.Env[Any, Any] | None:
         """A session's environment in the one that is shared; None where there is none to share."""
-        if self.given_up:
+        if self.given_up or time.monotonic() < self._asks_from:
             return None
         if self._shared is None or (self._members and not self._shared.is_running):
             # One that was lost is left to those who have not heard of it yet.
@@ -109,6 +118,17 @@ class Crew:
         if left is self._shared:
             self._shared = None
         left.close()
+
+    def refused(self, error: SessionBusy) -> None:
+        """Hear that there is no room for all; after a few times, that is how it stays."""
+        self._refusals += 1
+        if self._refusals < ROOM_TRIES:
+            self._asks_from = time.monotonic() + next(self._delays)
+            return
+        self.give_up(
+            f"no room for {self.size} environments in one session, asked for {ROOM_TRIES} times: "
+            f"{error.message}; while they move, they need {2 * self.size} places (max_sessions)"
+        )
 
     def give_up(self, why: str) -> None:
         """Let all go on alone, from their next episodes."""
@@ -224,7 +244,9 @@ class SharingEnv(gymnasium.Env[Any, Any]):
         try:
             found = env.reset(seed=seed, options=options)
         except SessionBusy as error:
-            crew.give_up(str(error))
+            crew.leave(self._session)
+            crew.refused(error)
+            return None
         except TransportError as error:
             log.info("the session of several was lost: %s", error)
         else:
