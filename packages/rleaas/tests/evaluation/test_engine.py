@@ -123,6 +123,22 @@ def test_a_repetition_has_another_randomness_and_the_same_seed() -> None:
     assert second.run_seed != 7
 
 
+def test_policies_are_random_in_another_way_in_each_scenario_and_the_environments_seed_stays() -> (
+    None
+):
+    plans = episode_plans([7], scenarios=SCENARIOS, repetitions=2)
+
+    assert len({plan.run_seed for plan in plans}) == len(plans)
+    assert {plan.seed for plan in plans} == {7}
+
+
+def test_an_evaluation_of_before_is_played_again_with_the_randomness_that_it_had() -> None:
+    plans = episode_plans([7], scenarios=SCENARIOS, repetitions=2, seeding=1)
+
+    assert [plan.run_seed for plan in plans[:2]] == [7, 7]
+    assert plans[2].run_seed == plans[3].run_seed != 7
+
+
 def test_an_environment_that_takes_no_scenarios_is_refused() -> None:
     with pytest.raises(ConfigurationError) as caught:
         evaluate(rlmesh.Model(always_left), cartpole, episode_plans([0], scenarios=SCENARIOS))

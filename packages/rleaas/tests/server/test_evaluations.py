@@ -208,3 +208,25 @@ def test_a_repeated_request_is_answered_when_the_environment_is_gone_by_then(
 
     assert refused.status_code == 409
     assert platform.ok(one)["id"] == platform.ok(two)["id"]
+
+
+def test_a_reproduction_draws_the_randomness_of_policies_as_its_original_did(
+    start: Start, checkpoint: tuple[Running, str]
+) -> None:
+    platform = start(plan=[*EPISODES, ("completed", {"report": REPORT})])
+    new = evaluate(platform, agent_checkpoint_id=checkpoint[1], seeds=[7, 8]).id
+    old = evaluate(platform, agent_checkpoint_id=checkpoint[1], seeds=[7, 8], name="of before").id
+    assert {platform.finished("evaluation", one) for one in (new, old)} == {"completed"}
+    database = platform.server.state.database
+    with database.write(1) as session:
+        row = jobs.find(session, jobs.EVALUATION, old)
+        row.request = {key: said for key, said in row.request.items() if key != "seeding"}
+
+    again = [
+        str(platform.ok(platform.http.post(f"/api/evaluations/{one}/reproduce", json={}))["id"])
+        for one in (new, old)
+    ]
+
+    with database.read(1) as session:
+        told = [jobs.find(session, jobs.EVALUATION, one).request["seeding"] for one in again]
+    assert told == [2, 1]

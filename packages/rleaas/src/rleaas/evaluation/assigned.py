@@ -57,7 +57,10 @@ def work_of(assignment: EvaluationAssignment) -> Work:
     kind: ScoreKind = "success" if scenarios else "return"
     return Work(
         plans=episode_plans(
-            assignment.seeds, scenarios=scenarios, repetitions=assignment.repetitions
+            assignment.seeds,
+            scenarios=scenarios,
+            repetitions=assignment.repetitions,
+            seeding=assignment.seeding,
         ),
         scenarios=by_id,
         scoring=Scoring(

@@ -19,6 +19,7 @@ COMPARED: Final = (
     "scenarios",
     "seeds",
     "repetitions",
+    "seeding",
     "verifiers",
     "settings",
     "package_versions",
@@ -41,6 +42,7 @@ def provenance_of(assignment: EvaluationAssignment, work: Work) -> dict[str, obj
         "scenarios": {one.id: one.version for one in work.scenarios.values()},
         "seeds": list(assignment.seeds),
         "repetitions": assignment.repetitions,
+        "seeding": assignment.seeding,
         "verifiers": {one: facts.get("version") for one, facts in work.known.items()},
         "settings": {
             "max_episode_steps": assignment.max_episode_steps,

@@ -6,6 +6,7 @@ from typing import Final, cast
 from rlcore import ConfigurationError, ConflictError
 from sqlalchemy.orm import Session
 
+from rleaas.evaluation.plans import SEEDING
 from rleaas.server.agent_models import AgentModels
 from rleaas.server.routes.bodies import MAX_EPISODES, JsonObject, StartEvaluation
 from rleaas.server.routes.requests import workable_version
@@ -36,6 +37,7 @@ SHAPING: Final = (
     "agent",
     "seeds",
     "repetitions",
+    "seeding",
     "scenarios",
     "verifiers",
     "max_episode_steps",
@@ -90,6 +92,7 @@ def evaluation_request(
         "agent": agent,
         "seeds": seeds,
         "repetitions": body.repetitions,
+        "seeding": SEEDING,
         "asked": asked,
         "scenarios": scenarios or None,
         "verifiers": judges,

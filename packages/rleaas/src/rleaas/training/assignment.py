@@ -74,7 +74,8 @@ class EvaluationAssignment(_Part):
 
     `contract` is that of its environment, `trained_contract` that of the checkpoint's. An agent
     that is an object is a language model, which the server asks at `complete_at`; `world` is what
-    the environment serves, where that is a built-in world: its `vertical` and `config`.
+    the environment serves, where that is a built-in world: its `vertical` and `config`. `seeding`
+    says how policies' randomness is drawn: 1 where requests of before say nothing of it.
     """
 
     id: str
@@ -86,6 +87,7 @@ class EvaluationAssignment(_Part):
     attempt: int = 1
     seeds: list[int]
     repetitions: int = 1
+    seeding: int = 1
     num_workers: int = 1
     max_episode_steps: int | None = None
     success_threshold: float | None = None

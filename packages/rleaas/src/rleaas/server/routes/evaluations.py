@@ -133,7 +133,9 @@ def queue(
             session, body, caller.state.judging.checking, caller.state.agent_models
         )
         if reproduces is not None:
+            original = jobs.find(session, jobs.EVALUATION, reproduces)
             request["reproduces"] = reproduces
+            request["seeding"] = original.request.get("seeding", 1)
         row = jobs.create(
             session,
             caller,
