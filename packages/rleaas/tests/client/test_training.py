@@ -110,6 +110,24 @@ def test_a_job_that_cannot_be_is_refused_before_anything_is_sent(
         converse(client().run(**arguments), [])
 
 
+@pytest.mark.parametrize(
+    ("named", "advice"),
+    [
+        ("PPPO", "Did you mean 'PPO'?"),
+        (
+            None,
+            "By the environment's actions: PPO, A2C, DQN, GRPO, A3C for Discrete; PPO, A2C, GRPO, "
+            "A3C for MultiDiscrete; PPO, A2C, GRPO, A3C for MultiBinary; PPO, A2C, SAC, TD3, DDPG, "
+            "GRPO, A3C for Box; SLM for Text",
+        ),
+    ],
+)
+def test_who_names_no_algorithm_is_told_which_takes_what(named: Any, advice: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        converse(client().run("E", algorithm=named), [])
+    assert (caught.value.code, caught.value.hint) == ("unknown_algorithm", advice)
+
+
 # defect: F-6
 def test_waiting_shows_metrics_and_returns_the_handle() -> None:
     driver = Offline()

@@ -12,7 +12,7 @@ from rleaas.resources.checkpoints import CheckpointRef, checkpoint_reference
 from rleaas.resources.environment_routes import EnvironmentRef, version_reference
 from rleaas.resources.references import IdRef, given, id_of, ids_of
 from rleaas.resources.training_settings import reward_to_send
-from rleaas.training.algorithms import SUPPORTED_ALGORITHMS
+from rleaas.training.algorithms import SUPPORTED_ALGORITHMS, advice
 from rleaas.training.episode_limits import settle_episodes, settle_max_steps
 from rleaas.training.simulation import validate_simulation
 
@@ -106,7 +106,7 @@ def known_algorithm(algorithm: object) -> str:
     name = algorithm.strip().upper() if isinstance(algorithm, str) else ""
     if name not in SUPPORTED_ALGORITHMS:
         raise ConfigurationError(
-            f"{algorithm!r} is not an algorithm", hint=f"Use {', '.join(SUPPORTED_ALGORITHMS)}."
+            f"{algorithm!r} is not an algorithm", code="unknown_algorithm", hint=advice(name)
         )
     return name
 

@@ -225,6 +225,20 @@ _KINDS = {
 }
 
 
+def by_actions() -> str:
+    """Which algorithm of this build takes which actions, in words: for who named none of them."""
+    kinds = ("Discrete", "MultiDiscrete", "MultiBinary", "Box", "Text")
+    built = ALGORITHMS.values()
+    told = {kind: [one.name for one in built if kind in one.actions] for kind in kinds}
+    return "; ".join(f"{', '.join(names)} for {kind}" for kind, names in told.items() if names)
+
+
+def advice(name: str) -> str:
+    """What to write instead of a name that is no algorithm's: the nearest, or what takes what."""
+    near = rules.nearest(name, AVAILABLE_ALGORITHMS)
+    return near or f"By the environment's actions: {by_actions()}"
+
+
 def validate_algorithm(algorithm: object) -> str:
     """The canonical name of an algorithm that this build can train.
 
@@ -237,7 +251,7 @@ def validate_algorithm(algorithm: object) -> str:
             f"unknown algorithm {rules.shown(algorithm)}, not one of "
             f"{', '.join(SUPPORTED_ALGORITHMS)}",
             code="unknown_algorithm",
-            hint=rules.nearest(name, AVAILABLE_ALGORITHMS),
+            hint=advice(name),
         )
     if name not in AVAILABLE_ALGORITHMS:
         raise ConfigurationError(
