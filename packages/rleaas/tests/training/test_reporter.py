@@ -265,3 +265,57 @@ def test_a_state_that_was_kept_too_briefly_is_sent_again(tmp_path: Path) -> None
     line.upload("ckpt_1", tmp_path / "policy", {"episode": 1}, state=tmp_path / "state")
 
     assert [r.content for r in server.requests] == [b"state", b"policy", b"state", b"policy"]
+
+
+def test_a_worker_whose_upload_takes_long_gives_signs_of_life_and_hears_of_a_cancel(
+    tmp_path: Path,
+) -> None:
+    uploading, stopped = threading.Event(), threading.Event()
+
+    class Slow(Server):
+        def __call__(self, request: httpx.Request) -> httpx.Response:
+            if request.method == "PUT":
+                uploading.set()
+                assert stopped.wait(10)
+            return super().__call__(request)
+
+    server = Slow()
+    pace = Pace(flush=0.01, heartbeat=60.0, beside=0.05)
+    line = reporter(server, pace, on_stop=stopped.set)
+    line.report("started", {"n": 0})
+    line.flush()
+    line.start()
+    file = tmp_path / "policy.zip"
+    file.write_bytes(b"weights")
+    upload = threading.Thread(target=line.upload, args=("ckpt_1", file, {}))
+    upload.start()
+    assert uploading.wait(10)
+    server.cancel = True
+    upload.join(10)
+
+    assert stopped.is_set()
+    line.close()
+    # They have the number of what had arrived, so that nothing is taken in twice.
+    assert server.batches[0] == (1, [0])
+    assert (1, []) in server.batches[1:]
+
+
+def test_before_anything_has_arrived_there_is_no_sign_of_life() -> None:
+    server = Server()
+    line = reporter(server, Pace(flush=60.0, heartbeat=60.0, beside=0.01))
+    line.start()
+    assert not server.seen.wait(0.2)
+    line.close()
+    assert server.batches == []
+
+
+def test_a_large_file_may_take_as_long_as_its_size_needs(tmp_path: Path) -> None:
+    server = Server()
+    line = reporter(server)
+    for name, size in (("small", 10), ("large", 80_000_000)):
+        file = tmp_path / name
+        with file.open("wb") as content:
+            content.truncate(size)
+        line.upload(name, file, {})
+    small, large = [one.extensions["timeout"]["read"] for one in server.requests]
+    assert (round(small), round(large)) == (30, 50)

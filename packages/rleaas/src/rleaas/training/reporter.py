@@ -31,6 +31,9 @@ from rleaas.training.backlog import Backlog, Report, Upload
 from rleaas.training.file_digest import file_digest, verify_digest
 
 BATCH = 500
+# A server reads, checks and stores at least so much of an upload in a second.
+_UPLOAD_BYTES = 4_000_000
+_REPLY_SECONDS = 30.0
 # So long the trainer itself waits for a server that has just gone away.
 _UPLOAD_SECONDS = 1.0
 _STATE_MISSING = "state_missing"
@@ -38,10 +41,20 @@ _STATE_MISSING = "state_missing"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How often a worker speaks, and how long it puts up with silence; in seconds."""
+    """How often a worker speaks, and how long it puts up with silence; in seconds.
+
+    Attributes:
+        flush: between two looks for what is to be sent.
+        heartbeat: without anything to send before a heartbeat is sent.
+        beside: without a batch that arrived, as while a large checkpoint goes up, before a sign of
+            life is given beside what is under way.
+        patience: for a server that does not answer.
+        backoff: between two tries.
+    """
 
     flush: float = 0.5
     heartbeat: float = 0.5
+    beside: float = 10.0
     patience: float = 60.0
     backoff: Backoff = field(default_factory=lambda: Backoff(first=0.1, cap=2.0))
 
@@ -87,6 +100,9 @@ class Reporter:
         self._pending: list[Report] | Upload | None = None
         self._away = threading.Event()
         self._thread: threading.Thread | None = None
+        self._hearing = threading.Lock()
+        self._delivered = 0
+        self._spoke = time.monotonic()
         self.cancel_requested = threading.Event()
         self.lost: Error | None = None
         self.refused: Error | None = None
@@ -112,6 +128,7 @@ class Reporter:
         """Begin to send what is reported, and a heartbeat when there is nothing."""
         self._thread = threading.Thread(target=self._run, name="rleaas-reporter", daemon=True)
         self._thread.start()
+        threading.Thread(target=self._live, name="rleaas-sign-of-life", daemon=True).start()
 
     def close(self) -> None:
         """Send what is left and stop.
@@ -202,9 +219,27 @@ class Reporter:
         reply = self._object(
             self._repeat("POST", f"{self._base}/reports", patience=patience, json=body)
         )
-        if reply.get("cancel_requested") is True and not self.cancel_requested.is_set():
+        self._delivered = self._sequence
+        self._hear(reply)
+
+    def _hear(self, reply: Mapping[str, object]) -> None:
+        self._spoke = time.monotonic()
+        with self._hearing:
+            if reply.get("cancel_requested") is not True or self.cancel_requested.is_set():
+                return
             self.cancel_requested.set()
-            self._on_stop()
+        self._on_stop()
+
+    def _live(self) -> None:
+        """Let the server hear of a worker whose uploads take long, and the worker of a cancel."""
+        while not self._closed.wait(self._pace.beside / 4):
+            if not self._delivered or time.monotonic() - self._spoke < self._pace.beside:
+                continue
+            # The number of a batch that has arrived: the server takes nothing from it twice.
+            body: Report = {"reports": [], "seq": self._delivered}
+            response, _ = self._try("POST", f"{self._base}/reports", json=body)
+            if response is not None and response.is_success:
+                self._hear(self._object(response))
 
     def _store(self, upload: Upload, patience: float) -> None:
         try:
@@ -239,6 +274,7 @@ class Reporter:
             patience=patience,
             params=dict(params),
             content=path.read_bytes(),
+            timeout=_REPLY_SECONDS + path.stat().st_size / _UPLOAD_BYTES,
             headers={"x-content-sha256": sha256, "content-type": "application/octet-stream"},
         )
         return sha256
