@@ -16,6 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import s3fs  # type: ignore[import-untyped]  # it has no stubs
 from rlcore import CheckpointCorrupted, ConfigurationError, ServerFailure
@@ -24,8 +25,10 @@ from rleaas.server.artifacts.incoming import PREFIX
 from rleaas.server.artifacts.store import ArtifactStore, member_of
 from rleaas.server.backup.making import backup
 from rleaas.server.backup.restoring import restore
+from rleaas.server.body_limit import MAX_BODY
 from rleaas.server.settings import ServerSettings
 from rleaas.server.state import ServerState
+from rleaas.training.state_file import write_state
 
 from .archives import digest_of, policy_file, state_file
 from .conftest import Running, Start
@@ -309,6 +312,28 @@ def test_a_checkpoint_with_a_state_has_both_files(start: Start) -> None:
     assert (stored["state_sha256"], stored["state_bytes"]) == (digest, len(state))
     assert stored["metrics"] == {"composite_verifier_score": 0.5}
     assert platform.http.get(f"/api/checkpoints/ckpt_{job}_5/state").content == state
+    http.close()
+
+
+def test_states_and_rollouts_may_be_larger_than_what_other_requests_bring(
+    start: Start, tmp_path: Path
+) -> None:
+    platform = start(plan=[("until_cancelled", {})])
+    platform.ready()
+    job = platform.train()
+    platform.http.get(f"/api/training/jobs/{job}/log-page", params={"wait_seconds": 10})
+    http = worker(platform, job)
+    write_state(tmp_path / "state", {"optimizer": np.random.default_rng(0).random(MAX_BODY // 6)})
+    state = (tmp_path / "state").read_bytes()
+
+    def put(place: str) -> Any:
+        digest = hashlib.sha256(state).hexdigest()
+        return http.put(place, content=state, headers={"x-content-sha256": digest})
+
+    assert len(state) > MAX_BODY
+    assert put(f"/checkpoints/ckpt_{job}_5/state").json()["size_bytes"] == len(state)
+    # It is no file of rollouts, which shows only where it is read.
+    assert put("/rollouts/part-0").json()["code"] == "rollouts_unreadable"
     http.close()
 
 

@@ -10,7 +10,7 @@ MEBIBYTE = 2**20
 MAX_BODY = 16 * MEBIBYTE
 MAX_REPORTS = 256 * MEBIBYTE  # an evaluation's end brings up to 100 000 episodes at once
 MAX_EPISODE = 2 * MEBIBYTE  # judging an episode that is sent along takes the server's own time
-_CHECKPOINT = re.compile(r"/api/worker/training/[^/]+/checkpoints/[^/]+")
+_FILE = re.compile(r"/api/worker/[^/]+/[^/]+/(checkpoints/[^/]+(/state)?|rollouts/[^/]+)")
 _TEST = re.compile(r"/api/verifiers/[^/]+/test")
 _REPORTS = re.compile(r"/api/worker/[^/]+/[^/]+/reports")
 
@@ -45,7 +45,7 @@ class BodyLimit:
 
 def _limit_of(scope: Scope) -> int | None:
     path: str = scope["path"]
-    if scope["method"] == "PUT" and _CHECKPOINT.fullmatch(path):
+    if scope["method"] == "PUT" and _FILE.fullmatch(path):
         return None  # its route counts against a limit of its own
     if scope["method"] == "POST" and path == "/api/data-assets":
         return None  # so does this one
