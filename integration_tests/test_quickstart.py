@@ -38,9 +38,12 @@ def test_the_main_job_ends_with_a_good_policy_and_agreeing_episodes(
     assert (platform["asked"], platform["scored"], platform["failed"]) == (50, 50, 0)
     assert (local["asked"], local["scored"], local["failed"]) == (50, 50, 0)
     assert [e["reward"] for e in platform["episodes"]] == [e["reward"] for e in local["episodes"]]
-    low, high = platform["return_interval"]
-    assert low <= platform["mean_return"] <= high <= 500
-    assert platform["mean_return"] >= 475
+    assert 475 <= platform["mean_return"] <= 500
+    if len({e["reward"] for e in platform["episodes"]}) > 1:
+        low, high = platform["return_interval"]
+        assert low <= platform["mean_return"] <= high
+    else:  # what does not differ tells nothing of how much it might
+        assert platform["return_interval"] is None
 
     identity = report["environment"]
     assert local["environment"] == identity

@@ -66,6 +66,16 @@ def test_what_has_no_score_is_no_pair_and_is_told() -> None:
     ]
 
 
+def test_without_a_pair_nothing_is_compared() -> None:
+    before = report("a", [episode(0, 1.0)], overall_score=1.0)
+    after = report("b", [episode(1, 1.0)], overall_score=1.0)
+
+    told: Any = comparison("Fin", before, after)
+
+    assert (told["winner"], told["delta"], told["per_scenario_diff"]) == ("inconclusive", None, [])
+    assert told["warnings"][0] == "no episode has a score in both: nothing can be compared"
+
+
 def test_evaluations_by_other_judges_are_told_apart() -> None:
     before = report("a", [episode(0, 1.0)], verifier_ids=["v"], score_kind="verifiers")
     after = report("b", [episode(0, 1.0)], verifier_ids=["w"], score_kind="verifiers")

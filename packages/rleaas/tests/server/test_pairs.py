@@ -26,3 +26,25 @@ def test_many_pairs_are_told_alike_by_either_reckoning() -> None:
     many, fewer = paired(differences), paired(differences[:-1])
     assert many["p"] == pytest.approx(fewer["p"], abs=0.02)
     assert many["verdict"] == fewer["verdict"]
+
+
+def test_seven_seeds_of_a_scenario_are_no_seven_scenarios() -> None:
+    # One scenario of four got better by 1, the others are as they were: seven times over.
+    differences, scenarios = [1.0, 0.0, 0.0, 0.0] * 7, ["a", "b", "c", "d"] * 7
+
+    alone, told = paired(differences), paired(differences, scenarios)
+
+    assert (alone["verdict"], told["verdict"]) == ("better", "inconclusive")
+    assert (told["pairs"], told["clusters"], told["mean_difference"]) == (28, 4, 0.25)
+    # As with one pair of each: scipy.stats.t.interval(0.95, 3, 0.25, 0.25).
+    assert told["interval"] == pytest.approx([-0.5456115, 1.0456115])
+    assert told["p"] == 1.0
+
+
+def test_scenarios_that_all_got_better_are_a_verdict_with_each_counted_once() -> None:
+    differences = [0.9, 1.1, 1.0, 1.0, 0.8, 1.2, 1.1, 0.9] * 2
+
+    told = paired(differences, list("abcdefgh") * 2)
+
+    # All eight signs the same way: 2 of 2**8.
+    assert (told["verdict"], told["p"]) == ("better", 2 / 2**8)

@@ -12,7 +12,7 @@ import pytest
 from rlcore import InvalidRequestError, NotFoundError
 from rleaas import AsyncClient, Client, verify_report
 from rleaas.server.rules.governance import MASK
-from rleaas.server.store import environments
+from rleaas.server.store import environments, jobs
 from rleaas.server.store.tables import Base, KpiRow
 from sqlalchemy import select
 
@@ -166,9 +166,34 @@ def test_the_episodes_of_an_evaluation_are_rollouts_and_its_figures_are_kept(
     assert [(one.evaluation_id, one.avg_reward) for one in history] == [(second, 10), (first, 4)]
     assert history[0].avg_completion_steps == 5.0
     assert history[0].checkpoint is not None
-    bounds = history[0].intervals["avg_reward"]
+    # All three have the same reward, which does not tell how much others would differ.
+    assert history[0].intervals["avg_reward"] is None
+    bounds = now.intervals["avg_reward"]
     assert bounds is not None
-    assert bounds[0] <= 10 <= bounds[1]
+    assert bounds[0] <= 38 / 5 <= bounds[1]
+    assert [(one["checkpoint_id"], one["episodes"]) for one in now.agents] == [
+        (history[0].checkpoint, 6)
+    ]
+
+
+def test_what_is_judged_anew_or_played_once_more_counts_once_and_each_agent_has_its_figures(
+    evaluated: tuple[Running, str, str],
+) -> None:
+    running, first, second = evaluated
+    with running.server.state.database.write(1) as session:
+        again = jobs.find(session, jobs.EVALUATION, second)
+        again.request = {**again.request, "checkpoint_id": None, "agent": "random"}
+    apart = running.ok(running.http.get("/kpis?environment_name=CartPole"))
+    with running.server.state.database.write(1) as session:
+        again = jobs.find(session, jobs.EVALUATION, second)
+        again.request = {**again.request, "reproduces": first}
+    alone = running.ok(running.http.get("/kpis?environment_name=CartPole"))
+
+    agents = running.listed(apart, "agents")
+    told = [(one["agent"], one["episodes"], one["avg_reward"]) for one in agents]
+    assert told == [(None, 3, 4), ("random", 3, 10)]
+    assert agents[0]["checkpoint_id"] is not None
+    assert (apart["episodes"], alone["episodes"], alone["avg_reward"]) == (6, 3, 4)
 
 
 def test_without_rollouts_figures_are_unknown_and_not_zero(platform: Running) -> None:

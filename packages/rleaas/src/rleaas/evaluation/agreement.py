@@ -22,7 +22,8 @@ class Agreement:
         expected: the share on which chance would make them say the same.
         kappa: (observed - expected) / (1 - expected); None where that is no number: nothing was
             judged, or both have always said one and the same.
-        interval: its 95 % interval by the standard error of Cohen (1960), within [-1, 1].
+        interval: its 95 % interval by the standard error of Cohen (1960), within [-1, 1]; None
+            where all items agree, or none, for which that error is nought whatever their number.
     """
 
     judged: int
@@ -65,5 +66,5 @@ def cohens_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> Agreement:
         observed=observed,
         expected=expected,
         kappa=kappa,
-        interval=(max(-1.0, kappa - half), min(1.0, kappa + half)),
+        interval=(max(-1.0, kappa - half), min(1.0, kappa + half)) if half > 0 else None,
     )

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from rlmesh.runs.outcomes import Outcome
-from rlmesh.runs.statistics import bootstrap_mean_interval, wilson_interval
 
+from rleaas.evaluation.intervals import Evidence, Played, evidence_of
 from rleaas.evaluation.pass_at_k import over_tasks
 from rleaas.evaluation.scoring import ScoreKind
 from rleaas.models.evaluation import EpisodeRecord
@@ -17,6 +17,9 @@ from rleaas.training.scenarios import Scenario
 from rleaas.verify.verdict import usage_of
 
 K = TypeVar("K")
+_Said = tuple[EpisodeRecord, Mapping[str, object]]
+"""What a verifier said, and of which episode."""
+_SCORES = (0.0, 1.0)
 
 
 def results_of(
@@ -34,8 +37,9 @@ def results_of(
     """
     played = [one for one in episodes if Outcome(one.outcome).scored]
     scored = [one for one in played if one.score is not None]
-    returns = [one.reward for one in played if one.reward is not None]
-    successes = [one.success for one in played]
+    returned = [one for one in played if one.reward is not None]
+    returns = [one.reward for one in returned if one.reward is not None]
+    evidence = _evidence(scored)
     return {
         "asked": asked,
         "scored": len(scored) if kind != "return" else len(played),
@@ -43,12 +47,17 @@ def results_of(
         "coverage": (len(scored) / asked) if asked else None,
         "score_kind": kind,
         "overall_score": _mean(scores_of(scored)),
-        "score_interval": _bootstrap(scores_of(scored)),
-        **_rate("pass_rate", "pass_interval", [one.passed for one in scored]),
-        **_rate("success_rate", "success_interval", successes),
+        "score_interval": _interval(
+            evidence, scores_of(scored), None if kind == "return" else _SCORES
+        ),
+        **_rate("pass_rate", "pass_interval", evidence, [one.passed for one in scored]),
+        **_rate(
+            "success_rate", "success_interval", _evidence(played), [one.success for one in played]
+        ),
         "mean_return": _mean(returns),
-        "return_interval": _bootstrap(returns),
+        "return_interval": _interval(_evidence(returned), returns),
         "std_return": statistics.stdev(returns) if len(returns) > 1 else None,
+        "intervals": evidence.told() if scored else None,
         "pass_at_k": _pass_at_k(scored),
         "scenario_results": _by_scenario(episodes, scenarios or {}),
         "tier_results": _by_tier(episodes),
@@ -65,10 +74,10 @@ def breakdown_of(
         episodes: with what verifiers said of them.
         known: of each verifier its `name`, `version` and whether it was `audited`.
     """
-    said: dict[str, list[Mapping[str, object]]] = {one: [] for one in known}
+    said: dict[str, list[_Said]] = {one: [] for one in known}
     for episode in episodes:
         for result in episode.verifier_results:
-            said.setdefault(str(result.get("verifier_id", "")), []).append(result)
+            said.setdefault(str(result.get("verifier_id", "")), []).append((episode, result))
     return {one: {**known.get(one, {}), **_said(results)} for one, results in said.items()}
 
 
@@ -95,16 +104,17 @@ def scores_of(episodes: Iterable[EpisodeRecord]) -> list[float]:
     return [one.score for one in episodes if one.score is not None]
 
 
-def _said(results: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    judged = [one for one in results if one.get("score") is not None]
-    scores = [float(cast("float", one["score"])) for one in judged]
-    passes = [one.get("passed") is True for one in judged]
+def _said(results: Sequence[_Said]) -> dict[str, object]:
+    judged = [(episode, one) for episode, one in results if one.get("score") is not None]
+    scores = [float(cast("float", one["score"])) for _, one in judged]
+    passes = [one.get("passed") is True for _, one in judged]
+    evidence = _evidence([episode for episode, _ in judged])
     return {
         "judged": len(judged),
         "errors": len(results) - len(judged),
         "mean_score": _mean(scores),
-        "interval": _bootstrap(scores),
-        **_rate("pass_rate", "pass_interval", passes),
+        "interval": _interval(evidence, scores, _SCORES),
+        **_rate("pass_rate", "pass_interval", evidence, passes),
     }
 
 
@@ -146,14 +156,14 @@ def _by_tier(episodes: Sequence[EpisodeRecord]) -> list[dict[str, object]]:
 
 def _group(group: Sequence[EpisodeRecord]) -> dict[str, object]:
     scored = [one for one in group if _counts(one)]
-    scores = scores_of(scored)
+    scores, evidence = scores_of(scored), _evidence(scored)
     return {
         "episodes": len(group),
         "scored": len(scored),
         "failed": len(group) - len(scored),
         "mean_score": _mean(scores),
-        "interval": _bootstrap(scores),
-        **_rate("pass_rate", "pass_interval", [one.passed for one in scored]),
+        "interval": _interval(evidence, scores),
+        **_rate("pass_rate", "pass_interval", evidence, [one.passed for one in scored]),
     }
 
 
@@ -180,12 +190,14 @@ def _pass_at_k(scored: Sequence[EpisodeRecord]) -> dict[str, float]:
     return over_tasks({str(task): [one.passed is True for one in tasks[task]] for task in tasks})
 
 
-def _rate(name: str, interval: str, told: Sequence[bool | None]) -> dict[str, object]:
+def _rate(
+    name: str, interval: str, evidence: Evidence, told: Sequence[bool | None]
+) -> dict[str, object]:
     """A rate only where each says yes or no."""
     if not told or any(one is None for one in told):
         return {name: None, interval: None}
-    passed = sum(one is True for one in told)
-    return {name: passed / len(told), interval: list(wilson_interval(passed, len(told)))}
+    passed = [one is True for one in told]
+    return {name: sum(passed) / len(told), interval: evidence.of_rate(passed)}
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -196,7 +208,20 @@ def _mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values)
 
 
-def _bootstrap(values: Sequence[float]) -> list[float] | None:
+def _interval(
+    evidence: Evidence, values: Sequence[float], within: tuple[float, float] | None = None
+) -> list[float] | None:
     if len(values) < 2 or not all(map(math.isfinite, values)):
         return None
-    return list(bootstrap_mean_interval(values))
+    return evidence.of_mean(values, within)
+
+
+def _evidence(episodes: Sequence[EpisodeRecord]) -> Evidence:
+    return evidence_of(
+        [
+            Played(
+                one.scenario_id, one.seed, one.actions_digest, one.outcome, one.reward, one.score
+            )
+            for one in episodes
+        ]
+    )

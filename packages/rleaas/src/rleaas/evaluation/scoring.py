@@ -114,6 +114,7 @@ class Scoring:
             repetition=one.repetition,
             score=score,
             passed=passed,
+            actions_digest=one.actions_digest,
             verifier_results=[dict(verdict) for verdict in one.verdicts],
         )
 

@@ -21,7 +21,8 @@ class EpisodeRecord(Shape):
     """One episode of an evaluation; without a score (`reward` is None) where it failed.
 
     `score` is what its verifiers gave it, or whether it was a success; it is None, and the outcome
-    `grader_error`, where a verifier could not judge.
+    `grader_error`, where a verifier could not judge. `actions_digest` is the same for episodes in
+    which the agent did the same, to the letter: of one scenario, they are one piece of evidence.
     """
 
     index: int
@@ -40,6 +41,7 @@ class EpisodeRecord(Shape):
     repetition: int = 0
     score: float | None = None
     passed: bool | None = None
+    actions_digest: str | None = None
     verifier_results: list[JsonObject] = Field(default_factory=list[JsonObject])
 
 
@@ -123,8 +125,12 @@ class Evaluation(Shape):
 class EvaluationReport(Evaluation):
     """What an evaluation found; coverage (`asked`, `scored`, `failed`) comes before any average.
 
-    Rates carry a Wilson interval, returns and scores a bootstrap interval, all over scored
-    episodes. `score_kind` says what a score is: what `verifiers` gave, `success`, or the `return`.
+    Intervals are of 95 %, over scored episodes. Where several scenarios are played, or seeds more
+    than once, they are those of clusters (`intervals` says which, how many, and how many episodes
+    are no copy of another one): a Wilson interval of as many trials as they are worth for rates,
+    a cluster-robust one for returns and scores. Else they are Wilson and bootstrap intervals. None
+    where nothing differs, which does not tell how much it might. `score_kind` says what a score is:
+    what `verifiers` gave, `success`, or the `return`.
     """
 
     episodes: list[EpisodeRecord] = Field(default_factory=list[EpisodeRecord])
@@ -140,6 +146,7 @@ class EvaluationReport(Evaluation):
     mean_return: float | None = None
     return_interval: tuple[float, float] | None = None
     std_return: float | None = None
+    intervals: JsonObject | None = None
     package_versions: dict[str, str] = Field(default_factory=dict[str, str])
     verifier_breakdown: JsonObject = Field(default_factory=dict[str, object])
     rollout_ids: list[str] = Field(default_factory=list[str])

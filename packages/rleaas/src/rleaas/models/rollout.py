@@ -42,8 +42,9 @@ class Rollout(Shape):
 class RolloutComparison(Shape):
     """How two rollouts or evaluations differ; `delta` is the second's score less the first's.
 
-    `paired` is about the seeds that both played: `pairs`, `mean_difference`, its `interval`, `p`
-    and a `verdict` on the second: `better`, `worse` or `inconclusive`.
+    `paired` is about the seeds that both played: `pairs` in so many `clusters` (scenarios, where
+    there are several), `mean_difference`, its `interval`, `p` and a `verdict` on the second:
+    `better`, `worse` or `inconclusive`.
     """
 
     environment_name: str
@@ -73,7 +74,10 @@ class Kpis(Shape):
 
     `metrics` are the rates of the domain, each over the episodes whose task its rule is about;
     `applied` says how many those are. `rates` are those of verifiers' tags; `intervals` has the
-    95 % interval of each figure by its name.
+    95 % interval of each figure by its name. Each episode counts once, where it was played first:
+    neither again when it is judged anew nor in a reproduction. `agents` has the same figures for
+    each `agent` (with its `model`) or `checkpoint_id` that played; those of unknown ones, which no
+    evaluation played, have neither.
     """
 
     avg_reward: float | None = None
@@ -89,6 +93,7 @@ class Kpis(Shape):
     )
     episodes: int = 0
     failed_episodes: int = 0
+    agents: list[JsonObject] = Field(default_factory=list[JsonObject])
     environment_name: str | None = None
     checkpoint: str | None = None
     evaluation_id: str | None = None

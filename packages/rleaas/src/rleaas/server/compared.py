@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Final, cast
 
+from rleaas.evaluation.intervals import Played, evidence_of
 from rleaas.server.pairs import paired
 from rleaas.server.rules.json_values import items, number
 from rleaas.server.store.tables import JsonObject
@@ -18,16 +19,17 @@ def comparison(environment: str, baseline: JsonObject, trained: JsonObject) -> J
     """How they differ: over the episodes of the same scenario, seed and repetition.
 
     `delta` is the mean difference of these, and None where nothing has two scores. Of evaluations
-    there is a `winner` only where the paired verdict has one, else it is `inconclusive`; of single
-    rollouts it is the one with the higher score.
+    there is a `winner` only where the paired verdict has one, and a `tie` only where no pair
+    differs; else, and without pairs, it is `inconclusive`. Of single rollouts it is the one with
+    the higher score.
     """
     evaluations = "episodes" in baseline and "episodes" in trained
     pairs = _pairs(baseline, trained)
     deltas = [cast("float", one["delta"]) for one in pairs]
-    verdict = paired(deltas)
+    verdict = paired(deltas, _clusters(pairs))
     delta = cast("float | None", verdict["mean_difference"])
     first, second = _score(baseline), _score(trained)
-    if delta is None and first is not None and second is not None:
+    if not evaluations and delta is None and first is not None and second is not None:
         delta = second - first
     winner = _winner(delta, deltas, str(verdict["verdict"]), evaluations=evaluations)
     ids = {"baseline": baseline["id"], "trained": trained["id"]}
@@ -56,7 +58,7 @@ def _winner(
     delta: float | None, deltas: Sequence[float], verdict: str, *, evaluations: bool
 ) -> str | None:
     if delta is None:
-        return None
+        return "inconclusive" if evaluations else None
     if delta == 0 and not any(deltas):
         return "tie"
     if evaluations:
@@ -80,6 +82,20 @@ def _pairs(baseline: JsonObject, trained: JsonObject) -> list[JsonObject]:
     ]
 
 
+def _clusters(pairs: Sequence[JsonObject]) -> tuple[Hashable, ...]:
+    """Which pairs are alike, as in a report (see `evaluation.intervals`)."""
+    return evidence_of(
+        [
+            Played(
+                cast("str | None", one.get("scenario_id")),
+                cast("int", one["seed"]),
+                *(None,) * 4,
+            )
+            for one in pairs
+        ]
+    ).clusters
+
+
 def _by_scenario(
     pairs: Sequence[JsonObject], baseline: JsonObject, trained: JsonObject
 ) -> list[JsonObject]:
@@ -93,7 +109,7 @@ def _by_scenario(
         told: JsonObject = {"scenario_id": scenario, "pairs": len(group)}
         for name in (*_SIDES, "delta"):
             told[name] = sum(cast("float", one[name]) for one in group) / len(group)
-        judged = paired([cast("float", one["delta"]) for one in group])
+        judged = paired([cast("float", one["delta"]) for one in group], _clusters(group))
         told["interval"], told["verdict"] = judged["interval"], judged["verdict"]
         told["pass_at_k"] = {side: chances[side].get(scenario, {}) for side in _SIDES}
         found.append(told)
@@ -102,6 +118,8 @@ def _by_scenario(
 
 def _warnings(baseline: JsonObject, trained: JsonObject, pairs: int) -> list[str]:
     told: list[str] = []
+    if not pairs:
+        told.append("no episode has a score in both: nothing can be compared")
     for name, what in (
         ("score_kind", "scores are not of one kind"),
         ("verifier_ids", "they were not judged by the same verifiers"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeVar, cast
@@ -151,6 +153,15 @@ class RolloutRecord:
     score: float | None = None
     error: str | None = None
     duration_s: float = 0.0
+
+    @property
+    def actions_digest(self) -> str | None:
+        """The same for episodes in which the agent answered the same; None: it never did."""
+        if not self.steps:
+            return None
+        said = [(step.tool, step.action) for step in self.steps]
+        text = json.dumps(said, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def summary(self) -> dict[str, Json]:
         """The episode without its steps."""
