@@ -438,6 +438,24 @@ def test_several_are_begun_and_stepped_in_one_call_as_one_by_one(
         assert [env.step(0)[0].tolist() for env in several.envs] == [[2, 1]] * 3
 
 
+def test_some_that_go_at_once_work_while_the_others_are_waited_for(
+    serve: Serve, factory: Any, eventually: Any
+) -> None:
+    made = factory()
+    with RemoteEnvs(serve(made), 4) as several:
+        for env in several.envs:
+            env.reset()
+        assert several.begin_all([0, 1], [0, 0], at_once=True)
+        eventually(lambda: [env.steps for env in made.made] == [1, 1, 0, 0])
+        assert several.begin_all([2, 3], [0, 0], at_once=True)
+        for _ in range(3):
+            for places in ([0, 1], [2, 3]):
+                assert None not in several.step_all(places)
+                assert several.begin_all(places, [0, 0], at_once=True)
+        told = [one for places in ([0, 1], [2, 3]) for one in several.step_all(places)]
+        assert [one and one[0].tolist() for one in told] == [[4, 1]] * 4
+
+
 def test_what_cannot_be_begun_together_is_begun_by_none(serve: Serve, factory: Any) -> None:
     with RemoteEnvs(serve(factory()), 2) as several:
         first, second = several.envs

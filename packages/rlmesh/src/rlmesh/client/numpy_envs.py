@@ -162,7 +162,9 @@ class RemoteEnvs:
         # One that is dropped without close() gives its session back all the same.
         weakref.finalize(self, self._link.wires.hang_up)
 
-    def begin_all(self, places: Sequence[int], actions: Sequence[Any]) -> bool:
+    def begin_all(
+        self, places: Sequence[int], actions: Sequence[Any], *, at_once: bool = False
+    ) -> bool:
         """Do what `begin_step` of these environments does, in one call; whether all could.
 
         Where one could not, nothing was begun; its own `begin_step` says why.
@@ -170,8 +172,10 @@ class RemoteEnvs:
         Args:
             places: which of `envs`.
             actions: the action of each.
+            at_once: send them now, without waiting for those of the others: so some work while the
+                actions of others are chosen, for twice the messages.
         """
-        return self._several.begin_all(places, actions)
+        return self._several.begin_all(places, actions, at_once=at_once)
 
     def step_all(self, places: Sequence[int]) -> list[tuple[Any, float, bool, bool, Info] | None]:
         """Return what the steps gave that these environments have begun, in one call.

@@ -161,10 +161,11 @@ class SeveralLink:
             raise told
         return told
 
-    def begin_all(self, places: Sequence[int], actions: Sequence[object]) -> bool:
+    def begin_all(self, places: Sequence[int], actions: Sequence[object], *, at_once: bool) -> bool:
         """Take the next actions of several environments, where all of them can; whether they did.
 
-        Where one cannot, nothing was begun, and `begin` tells of which it is and why.
+        Where one cannot, nothing was begun, and `begin` tells of which it is and why. `at_once`
+        they are sent without those of the others; an answer under way is waited for first.
         """
         seats, session = [self._seats[place] for place in places], self.link.session_id
         if not self.link.is_running or any(
@@ -180,7 +181,7 @@ class SeveralLink:
             seat.begun = one
             seat.steps += 1
         self._collected += places
-        if len(self._collected) >= len(self._running):
+        if at_once or len(self._collected) >= len(self._running):
             self._send()
         return True
 

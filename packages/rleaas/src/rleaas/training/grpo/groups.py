@@ -15,7 +15,7 @@ from rleaas.training.actor.network import ActorNetwork
 from rleaas.training.actor.tiers import Tiers
 from rleaas.training.episode_env import TIER
 from rleaas.training.guarded import GuardedEnv, episode_seed
-from rleaas.training.lockstep import begin_all, step_all
+from rleaas.training.lockstep import Turns, begin_all, step_all
 
 # Observations are whatever the environment's spaces say.
 Value = Any
@@ -65,6 +65,7 @@ class Player:
         self._generator = generator
         self._tiers = tiers
         self._seed = seed
+        self._turns = Turns()
 
     def play(
         self, first_group: int, sizes: Sequence[int], look: Look
@@ -85,7 +86,8 @@ class Player:
             for session, _ in zip(self._sessions, tuple(waiting), strict=False)
         ]
         # While the environments of one crew work, the policy decides for the other; those that one
-        # message steps work when both have decided.
+        # message steps, where that is quicker.
+        self._turns.pause()
         crews = [crew for crew in (begun[::2], begun[1::2]) if crew]
         turns = deque(self._send(crew) for crew in crews)
         while turns:
@@ -127,7 +129,8 @@ class Player:
 
     def _send(self, crew: list[_Seat]) -> _Turn:
         drawn, given = self._act([observation for _, _, observation in crew])
-        begin_all([session for session, _, _ in crew], given)
+        sessions = [session for session, _, _ in crew]
+        begin_all(sessions, given, at_once=self._turns.at_once(len(crew)))
         return _Turn(crew, drawn, given)
 
     def _act(self, observations: list[Value]) -> tuple[Tensor, np.ndarray[Any, Any]]:
