@@ -66,7 +66,7 @@ def test_verifiers_are_versioned_attached_and_switched(colour: Colour, name: str
         steps = [{"tool": "wire", "arguments": {"amount": 2}}]
         judged = await client.Verifier.test(made, trajectory=steps)
         assert (judged.score, judged.explanation) == (0.0, "0 of 1 conditions hold: amount > 3")
-        good, bad = [{"state": {"amount": 4}}], [{"state": {"amount": 1}}]
+        good, bad = ([{"state": {"amount": low + more}} for more in range(5)] for low in (4, -1))
         assert (await client.Verifier.audit(made, good, bad)).audited
         assert not (await made.audit(bad, bad, repeats=1)).passed
         audits = await made.audits()

@@ -230,3 +230,55 @@ def test_a_reproduction_draws_the_randomness_of_policies_as_its_original_did(
     with database.read(1) as session:
         told = [jobs.find(session, jobs.EVALUATION, one).request["seeding"] for one in again]
     assert told == [2, 1]
+
+
+@pytest.mark.parametrize("threshold", [-0.1, 1.5, 90.0])
+def test_a_threshold_that_no_score_can_be_is_refused(
+    start: Start, checkpoint: tuple[Running, str], threshold: float
+) -> None:
+    platform = start(plan=[*EPISODES, ("completed", {"report": REPORT})])
+    rule = {"id": "r", "name": "r", "type": "rule_based", "logic": {"conditions": ["1 < 2"]}}
+    platform.ok(platform.http.post("/api/verifiers", json=rule))
+    body = {"agent_checkpoint_id": checkpoint[1], "seeds": [1], "pass_threshold": threshold}
+
+    judged = platform.http.post("/api/evaluations", json={**body, "verifier_ids": ["r"]})
+    by_return = platform.http.post("/api/evaluations", json=body)
+
+    assert judged.status_code == 422
+    assert f"pass_threshold is {threshold:g}, and scores are from 0 to 1" in judged.text
+    assert by_return.status_code == 200
+
+
+def test_an_evaluation_on_another_version_than_the_training_says_so(
+    start: Start, checkpoint: tuple[Running, str]
+) -> None:
+    platform = start(plan=[*EPISODES, ("completed", {"report": REPORT})])
+    platform.register(kwargs={"changed": True})
+    there = evaluate(platform, agent_checkpoint_id=checkpoint[1], seeds=[7])
+    here = evaluate(
+        platform, agent_checkpoint_id=checkpoint[1], environment_name="CartPole", seeds=[7]
+    )
+
+    told = [platform.ok(platform.http.get(f"/api/evaluations/{one.id}")) for one in (there, here)]
+
+    assert told[0]["warnings"] == []
+    assert "trained on CartPole@1 and plays on CartPole@2" in str(told[1]["warnings"])
+
+
+def test_a_threshold_of_governance_that_could_not_be_checked_is_a_warning(
+    start: Start, checkpoint: tuple[Running, str]
+) -> None:
+    platform = start(plan=[*EPISODES, ("completed", {"report": REPORT})])
+    wanted: dict[str, object] = {
+        "environment_name": "CartPole",
+        "alert_thresholds": {"compliance_fail_rate_max": 0.1},
+        "compliance_tags": ["AML"],
+    }
+    platform.ok(platform.http.post("/governance/configure", json=wanted))
+
+    asked = evaluate(platform, agent_checkpoint_id=checkpoint[1], seeds=[7, 8])
+    assert platform.finished("evaluation", asked.id) == "completed"
+
+    (warning,) = report_of(platform, asked.id).warnings
+    assert "compliance_fail_rate_max was not checked" in warning
+    assert "(AML)" in warning

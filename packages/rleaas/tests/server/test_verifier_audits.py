@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from rlcore import InvalidRequestError
@@ -36,8 +37,13 @@ FINSIM = {
         "decisions_without_aml == 0",
     ]
 }
-GOOD = [{"trajectory": [{"tool": "kyc"}, {"tool": "run_aml_check"}, {"tool": "wire"}]}]
-BAD: list[dict[str, object]] = [{"trajectory": [{"tool": "wire"}], "state": {"amount": 5}}]
+GOOD: list[dict[str, object]] = [
+    {"trajectory": [*[{"tool": "kyc"}] * times, {"tool": "run_aml_check"}, {"tool": "wire"}]}
+    for times in range(5)
+]
+BAD: list[dict[str, object]] = [
+    {"trajectory": [{"tool": "wire"}], "state": {"amount": amount}} for amount in range(5)
+]
 AUDIT = "/api/verifiers/aml/audit"
 
 
@@ -59,9 +65,9 @@ def test_a_verifier_is_audited_until_what_it_judges_by_changes(platform: Running
     assert found["false_positive_rate"] == {
         "value": 0.0,
         "count": 0,
-        "of": 1,
-        # Wilson by hand for 0 of 1: the upper bound is z² / (1 + z²) = 3.8415 / 4.8415.
-        "interval": [0.0, pytest.approx(0.7934, abs=1e-4)],
+        "of": 5,
+        # Wilson by hand for 0 of 5: the upper bound is z² / (5 + z²) = 3.8415 / 8.8415.
+        "interval": [0.0, pytest.approx(0.4345, abs=1e-4)],
     }
     platform.http.put("/api/verifiers/aml", json={"description": "words only"})
     assert is_audited(platform) is True
@@ -83,6 +89,42 @@ def test_an_audit_that_fails_says_what_is_wrong_and_takes_the_mark_away(
     assert (found["passed"], found["audited"]) == (False, False)
     assert platform.listed(found, "findings")[0]["probe"] == "known_good"
     assert is_audited(platform) is False
+
+
+def test_one_episode_of_each_is_too_little_to_call_a_verifier_audited(platform: Running) -> None:
+    create(platform)
+    few = {"good": [GOOD[0]] * 9, "bad": BAD}
+
+    found = platform.ok(platform.http.post(AUDIT, json=few))
+
+    assert (found["passed"], found["audited"]) == (True, False)
+    assert found["evidence"] == {"good": 1, "bad": 5, "least": 5, "enough": False}
+
+
+def test_reports_tell_a_failed_audit_from_none(platform: Running) -> None:
+    create(platform)
+    platform.ready("Cart")
+
+    def warned() -> str:
+        asked = {"agent": "random", "environment_name": "Cart", "verifier_ids": ["aml"]}
+        made = platform.ok(platform.http.post("/api/evaluations", json={**asked, "seeds": [1]}))
+        warnings = cast("list[str]", made["warnings"])
+        (said,) = [one for one in warnings if "verifier 'aml'" in one]
+        return said
+
+    never = warned()
+    platform.ok(platform.http.post(AUDIT, json={"good": GOOD[:1], "bad": BAD[:1]}))
+    few = warned()
+    platform.ok(platform.http.post(AUDIT, json={"good": BAD, "bad": BAD}))
+    failed = warned()
+    platform.http.put("/api/verifiers/aml", json={"failure_policy": {"penalty": -1.0}})
+    outdated = warned()
+
+    assert "was not audited" in never
+    assert "with fewer than 5 good and 5 bad episodes" in few
+    assert "failed its audit of " in failed
+    assert "judges otherwise since its audit of " in outdated
+    assert "at version 1" in outdated
 
 
 def test_a_composite_is_audited_with_the_components_that_it_had(platform: Running) -> None:

@@ -108,8 +108,9 @@ class VerifierAudit(Shape):
     """What a grader test found.
 
     `false_positive_rate` is of the bad episodes, `false_negative_rate` of the good ones; those that
-    could not be judged are in `grader_errors` and in no rate. `audited` says whether it counts for
-    the verifier as it is now.
+    could not be judged are in `grader_errors` and in no rate. `evidence` says how many different
+    `good` and `bad` episodes there were, how many are the `least`, and whether that is `enough`.
+    `audited` says whether it counts for the verifier as it is now: it passed, with enough.
     """
 
     verifier_id: str
@@ -122,6 +123,7 @@ class VerifierAudit(Shape):
     score_spread: float = 0.0
     probes: dict[str, dict[str, int]] = Field(default_factory=dict[str, dict[str, int]])
     findings: list[AuditFinding] = Field(default_factory=list[AuditFinding])
+    evidence: JsonObject = Field(default_factory=dict[str, object])
     seconds: float | None = None
     created_at: Moment | None = None
 

@@ -83,7 +83,8 @@ class EvaluationClient(EvaluationRollouts[D]):
             scenario_ids: single scenarios instead of a suite.
             repetitions: how often each scenario and seed is played; 1 when nobody says.
             num_workers: on how many environments at once.
-            pass_threshold: the score from which an episode passes; by default it passes when all
+            pass_threshold: the score, from 0 to 1, from which an episode passes (without verifiers
+                and scenarios the return, any number); by default it passes when all
                 its verifiers say so.
             seeds: which seeds; of scenarios five where nothing is said.
             episodes: that many seeds instead, from `base_seed` on.
@@ -272,7 +273,7 @@ class EvaluationClient(EvaluationRollouts[D]):
             evaluation_id: whose rollouts.
             verifier_ids: who judges now, by id, name or handle.
             name: what to call the new evaluation, which names the other as its source.
-            pass_threshold: the score from which an episode passes.
+            pass_threshold: the score from which an episode passes, from 0 to 1.
             idempotency_key: with the same key, the same evaluation is returned.
 
         Raises:

@@ -33,6 +33,9 @@ def watch(session: Session, row: JobRow, kind: str, data: JsonObject) -> None:
             _checks(session, row), rules.texts(config["compliance_tags"])
         )
         found = rules.alerts_of_result(config, number(rate), failed)
+        told = rules.unchecked(config, failed)
+        if told:
+            row.results = {**row.results, "warnings": [*items(row.results.get("warnings")), *told]}
         if row.kind == jobs.EVALUATION:
             found = [*found, *_against_the_last(session, row, config)]
         _raise_all(session, row, config, found)

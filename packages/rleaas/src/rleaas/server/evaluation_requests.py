@@ -58,7 +58,8 @@ def evaluation_request(
     Without an environment it is the one that the checkpoint was trained on.
 
     Raises:
-        ConfigurationError: nobody is to play, or two are; the agent cannot play there; a verifier
+        ConfigurationError: nobody is to play, or two are; the agent cannot play there; a threshold
+            is beyond what scores can be; a verifier
             is of another environment, or names a tool that this one's world does not have; the
             suite is of another vertical, empty or more than a server plays; or the checkpoint has
             other observations or actions.
@@ -85,6 +86,8 @@ def evaluation_request(
             hint="Play fewer of them in each evaluation",
         )
     judges, warnings = _judges(session, version, body.verifier_ids or [], played, means)
+    if played or judges:
+        _require_threshold(body.pass_threshold)
     return version, {
         "checkpoint_id": checkpoint.id if checkpoint else None,
         "checkpoint_sha256": checkpoint.sha256 if checkpoint else None,
@@ -101,7 +104,12 @@ def evaluation_request(
         "success_threshold": body.success_threshold,
         "pass_threshold": body.pass_threshold,
         "purpose": body.purpose,
-        "warnings": [*_about_scenarios(scenarios, checkpoint), *without_case, *warnings],
+        "warnings": [
+            *_about_version(version, checkpoint),
+            *_about_scenarios(scenarios, checkpoint),
+            *without_case,
+            *warnings,
+        ],
     }
 
 
@@ -133,6 +141,7 @@ def rescored(
             hint="Evaluate again: steps are kept since this release",
         )
     judges, warnings = _judges(session, source.version, verifier_ids, [], means)
+    _require_threshold(pass_threshold)
     return {
         **source.request,
         "verifiers": judges,
@@ -300,8 +309,8 @@ def _judges(
     if verifier_ids:
         named = {one: (verifiers.find(session, one), 1.0) for one in verifier_ids}
         everybody: JsonObject | None = weighted(named)
-        told, warnings = _told("request", everybody, {}, _known(session, found, means))
-        return told, [*warnings, *dict.fromkeys(about_tools)]
+        told = _told("request", everybody, {}, _known(session, found, means))
+        return told, [*_unaudited(session, found, means), *dict.fromkeys(about_tools)]
     of_scenarios: JsonObject = {}
     for one in played:
         row = catalogue.by_id(session, ScenarioRow, str(one["id"]))
@@ -316,8 +325,8 @@ def _judges(
     }
     source = "scenario" if of_scenarios and not own else "environment"
     everybody = weighted(own) if own else None
-    told, warnings = _told(source, everybody, of_scenarios, _known(session, found, means))
-    return told, [*warnings, *dict.fromkeys(about_tools)]
+    told = _told(source, everybody, of_scenarios, _known(session, found, means))
+    return told, [*_unaudited(session, found, means), *dict.fromkeys(about_tools)]
 
 
 def _known(session: Session, found: Mapping[str, VerifierRow], means: Means) -> JsonObject:
@@ -327,9 +336,15 @@ def _known(session: Session, found: Mapping[str, VerifierRow], means: Means) -> 
             "name": row.name,
             "version": row.version,
             "audited": verifier_audits.is_audited(session, row, means.model_identity),
+            "audit": str(verifier_audits.standing(session, row, means.model_identity)),
         }
         for row in found.values()
     }
+
+
+def _unaudited(session: Session, found: Mapping[str, VerifierRow], means: Means) -> list[str]:
+    told = [verifier_audits.warning(session, row, means.model_identity) for row in found.values()]
+    return [one for one in told if one is not None]
 
 
 def _told(
@@ -337,9 +352,9 @@ def _told(
     everybody: JsonObject | None,
     of_scenarios: JsonObject,
     known: JsonObject,
-) -> tuple[JsonObject | None, list[str]]:
+) -> JsonObject | None:
     if not known:
-        return None, []
+        return None
     groups = [*([everybody] if everybody else []), *of_scenarios.values()]
     definitions = {
         one["id"]: one
@@ -353,10 +368,27 @@ def _told(
         "known": known,
         # Of all of them, for who judges in the worker's place.
         "definitions": list(definitions.values()),
-    }, [
-        f"verifier {one!r} was not audited: how often it is wrong is not known"
-        for one, facts in known.items()
-        if not cast("JsonObject", facts)["audited"]
+    }
+
+
+def _require_threshold(threshold: float | None) -> None:
+    """Refuse one that no score can reach, or that every score does; a return can be any number."""
+    if threshold is not None and not 0 <= threshold <= 1:
+        raise ConfigurationError(
+            f"pass_threshold is {threshold:g}, and scores are from 0 to 1",
+            code="invalid_evaluation",
+            hint="Give a number from 0 to 1",
+        )
+
+
+def _about_version(version: VersionRow, checkpoint: CheckpointRow | None) -> list[str]:
+    trained_on = None if checkpoint is None else checkpoint.job.version
+    if trained_on is None or trained_on.id == version.id:
+        return []
+    there, here = (f"{one.environment.name}@{one.version}" for one in (trained_on, version))
+    return [
+        f"the checkpoint was trained on {there} and plays on {here}: it says how well what was "
+        "learned there does here"
     ]
 
 

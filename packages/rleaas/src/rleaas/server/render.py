@@ -92,7 +92,7 @@ def training_job(row: JobRow) -> JsonObject:
         "start": request.get("start"),
         "scenario_id": request.get("scenario_id"),
         "verifier_ids": request.get("verifier_ids", []),
-        "warnings": request.get("warnings", []),
+        "warnings": [*items(request.get("warnings")), *items(results.get("warnings"))],
         "reproducible": request.get("reproducible"),
         "why_not": request.get("why_not"),
         "results": {"avg_reward": None, "success_rate": None, "current_tier": None, **results},

@@ -22,6 +22,9 @@ from rleaas.verify.values import Value
 from rleaas.verify.verdict import Verdict
 
 MOST_KNOWN = 1_000
+LEAST_KNOWN = 5
+"""So many different good and so many different bad episodes make a verifier audited. They are few:
+with none wrong, the true rate of errors is up to 43 %; but one of each shows next to nothing."""
 PROBED = 3
 """So many good and so many bad episodes are played tricks with, where no other number is asked."""
 REPEATS = 3
@@ -92,6 +95,8 @@ class AuditReport:
         probes: the tricks, by kind.
         findings: what was wrong.
         seconds: how long it took.
+        good: how many different good episodes there were.
+        bad: how many different bad ones.
     """
 
     verifier: str
@@ -103,11 +108,18 @@ class AuditReport:
     probes: dict[str, Probed]
     findings: tuple[Finding, ...]
     seconds: float
+    good: int
+    bad: int
 
     @property
     def passed(self) -> bool:
         """Whether nothing was wrong."""
         return not self.findings
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there were as many episodes as make a verifier audited."""
+        return min(self.good, self.bad) >= LEAST_KNOWN
 
     def to_dict(self) -> dict[str, object]:
         """The report as JSON."""
@@ -122,6 +134,12 @@ class AuditReport:
             "probes": {kind: one.to_dict() for kind, one in self.probes.items()},
             "findings": [one.to_dict() for one in self.findings],
             "seconds": round(self.seconds, 3),
+            "evidence": {
+                "good": self.good,
+                "bad": self.bad,
+                "least": LEAST_KNOWN,
+                "enough": self.is_enough,
+            },
         }
 
     def __str__(self) -> str:
@@ -134,6 +152,11 @@ class AuditReport:
             f"  {kind}: {one.cases} episodes, {one.faults} faults"
             for kind, one in self.probes.items()
         ]
+        if not self.is_enough:
+            lines.append(
+                f"  {self.good} good and {self.bad} bad episodes are too few to call it audited: "
+                f"give {LEAST_KNOWN} different ones of each"
+            )
         lines += [f"  ! {one.probe}, {one.case}: {one.detail}" for one in self.findings]
         return "\n".join(lines)
 
@@ -215,6 +238,8 @@ class _Audit:
             probes=self._probes,
             findings=tuple(self._findings),
             seconds=time.monotonic() - began,
+            good=_different(good),
+            bad=_different(bad),
         )
 
     def _known(
@@ -338,3 +363,7 @@ def _require_known(good: Sequence[Trajectory], bad: Sequence[Trajectory], repeat
             raise ConfigurationError(f"{len(episodes)} {word} episodes are over {MOST_KNOWN}")
     if repeats < 1:
         raise ConfigurationError(f"repeats is from 1 on, not {repeats}")
+
+
+def _different(episodes: Sequence[Trajectory]) -> int:
+    return len({repr(one) for one in episodes})

@@ -34,8 +34,9 @@ router = APIRouter(
 def audit_verifier(verifier_id: str, body: AuditVerifier, caller: Caller) -> JsonObject:
     """Test a verifier with episodes whose worth is known, and with tricks on them.
 
-    What it found is kept with the version; a passed audit makes the verifier audited, until what it
-    judges by changes. A language model is asked anew for each verdict.
+    What it found is kept with the version. One that passed with five different good and five
+    different bad episodes makes the verifier audited, until what it judges by changes. A language
+    model is asked anew for each verdict.
     """
     judging = caller.state.judging
     with caller.read() as session:

@@ -106,6 +106,18 @@ def alerts_of_result(
     return found
 
 
+def unchecked(config: Mapping[str, object], fail_rate: float | None) -> list[str]:
+    """What could not be held against a threshold of this configuration, in words."""
+    most = number(_object(config.get("alert_thresholds")).get(COMPLIANCE_FAIL_RATE_MAX))
+    if most is None or fail_rate is not None:
+        return []
+    tags = ", ".join(texts(config.get("compliance_tags"))) or "none are configured"
+    return [
+        f"the alert threshold {COMPLIANCE_FAIL_RATE_MAX} was not checked: no verdict is of a "
+        f"compliance verifier, or has one of governance's compliance_tags ({tags})"
+    ]
+
+
 def stops(config: Mapping[str, object], alert: Alert) -> bool:
     """Whether this alert ends the job that raised it."""
     hard = config.get("compliance_hard_stop") is True
