@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
+import zlib
 from functools import lru_cache
 from pathlib import Path
 
@@ -48,3 +50,10 @@ def state_file(named: str = "optimizer") -> bytes:
 def digest_of(named: str) -> str:
     """The SHA-256 of the policy file of this name."""
     return hashlib.sha256(policy_file(named)).hexdigest()
+
+
+def pdf_text(content: bytes) -> str:
+    """What the pages show; strings of the font are written as they are."""
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.DOTALL)
+    shown = b"".join(zlib.decompress(one) for one in streams if one[:1] == b"x")
+    return b" ".join(re.findall(rb"\((.*?)\) Tj", shown)).decode("latin-1")

@@ -1,9 +1,13 @@
+from pathlib import Path
+
 import pytest
+from rleaas import Client, verify_report
 from rleaas.models import Evaluation, EvaluationReport
 from rleaas.server.store import jobs
 from rleaas.server.store.tables import RolloutRow
 from sqlalchemy import select
 
+from .archives import pdf_text
 from .conftest import Running, Start
 
 EPISODES: list[tuple[str, dict[str, object]]] = [
@@ -103,8 +107,8 @@ def test_an_environment_named_explicitly_is_taken_in_its_newest_version(
     assert newest.seeds == [0, 1]
 
 
-def test_a_cancelled_evaluation_keeps_the_episodes_it_has(
-    start: Start, checkpoint: tuple[Running, str]
+def test_a_cancelled_evaluation_keeps_the_episodes_it_has_and_every_report_says_it_is_partial(
+    start: Start, checkpoint: tuple[Running, str], tmp_path: Path
 ) -> None:
     platform = start(plan=[EPISODES[0], ("log", {"line": "one done"}), ("until_cancelled", {})])
     asked = evaluate(platform, agent_checkpoint_id=checkpoint[1], seeds=[7, 8])
@@ -118,6 +122,16 @@ def test_a_cancelled_evaluation_keeps_the_episodes_it_has(
     assert (report.asked, report.scored, report.failed) == (2, 1, 0)
     assert report.mean_return is None
     assert report["complete"] is False
+    said = report.partial
+    assert said is not None
+    assert said.startswith("partial: 1 of 2 episodes, cancelled at 20")
+    with Client(base_url=platform.server.url) as client:
+        for format in ("json", "csv", "html", "pdf"):
+            made = client.Evaluation.export_audit_report(asked.id, format, signature=True)
+            path = client.Evaluation.download_report(made, tmp_path / f"report.{format}")
+            written = pdf_text(path.read_bytes()) if format == "pdf" else path.read_text("utf-8")
+            assert said in written
+            assert verify_report(path, public_key=client.AuditLog.report_key().public_key)
 
 
 def test_the_published_form_is_an_evaluation_and_is_read_as_a_rollout(

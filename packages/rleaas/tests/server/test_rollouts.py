@@ -2,8 +2,6 @@ import csv
 import hashlib
 import io
 import json
-import re
-import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -16,6 +14,7 @@ from rleaas.server.store import environments, jobs
 from rleaas.server.store.tables import Base, KpiRow
 from sqlalchemy import select
 
+from .archives import pdf_text
 from .conftest import Running, Start
 
 STEPS: list[dict[str, object]] = [
@@ -345,13 +344,6 @@ def test_a_report_is_exported_as_pdf_with_what_its_digest_is_of(
     assert "outcome" not in pdf_text(short.read_bytes())
     reply = running.http.get(told.report_url)
     assert reply.headers["content-type"] == "application/pdf"
-
-
-def pdf_text(content: bytes) -> str:
-    """What the pages show; strings of the font are written as they are."""
-    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.DOTALL)
-    shown = b"".join(zlib.decompress(one) for one in streams if one[:1] == b"x")
-    return b" ".join(re.findall(rb"\((.*?)\) Tj", shown)).decode("latin-1")
 
 
 # defect: F-15

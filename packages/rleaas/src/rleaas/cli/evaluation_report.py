@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rlcore import ConfigurationError
 
 from rleaas.cli.console import print_facts, print_json, print_table, say
-from rleaas.reports.told import Facts, facts, groups, in_words, items, measured
+from rleaas.reports.told import Facts, facts, groups, in_words, items, measured, partial
 
 if TYPE_CHECKING:
     from rleaas import Client
@@ -29,6 +29,7 @@ def print_report(report: EvaluationReport, as_json: bool) -> None:
         {
             "evaluation": report.id,
             "status": report.status,
+            "partial": partial(told),
             "error": report.error,
             "environment": f"{report.environment_name}@{report.environment_version}",
             "digest": report.contract_digest,

@@ -130,7 +130,8 @@ class EvaluationReport(Evaluation):
     are no copy of another one): a Wilson interval of as many trials as they are worth for rates,
     a cluster-robust one for returns and scores. Else they are Wilson and bootstrap intervals. None
     where nothing differs, which does not tell how much it might. `score_kind` says what a score is:
-    what `verifiers` gave, `success`, or the `return`.
+    what `verifiers` gave, `success`, or the `return`. `partial` says how much there is of one that
+    is not complete; `left_out`, how many episodes have no score, by their outcome.
     """
 
     episodes: list[EpisodeRecord] = Field(default_factory=list[EpisodeRecord])
@@ -152,6 +153,8 @@ class EvaluationReport(Evaluation):
     rollout_ids: list[str] = Field(default_factory=list[str])
     scenario_results: list[JsonObject] = Field(default_factory=list[JsonObject])
     tier_results: list[JsonObject] = Field(default_factory=list[JsonObject])
+    partial: str | None = None
+    left_out: dict[str, int] = Field(default_factory=dict[str, int])
     costs: JsonObject = Field(default_factory=dict[str, object])
     provenance: JsonObject = Field(default_factory=dict[str, object])
     warnings: list[str] = Field(default_factory=list[str])

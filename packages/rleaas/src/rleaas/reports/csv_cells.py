@@ -8,13 +8,16 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from rleaas.reports.told import Facts, rows
+from rleaas.reports.told import Facts, partial, rows
 
 _COLUMNS: Final[Sequence[str]] = (
     "evaluation_id",
     "status",
+    "partial",
     "environment",
     "checkpoint",
+    "scenario_suite_id",
+    "scenario_suite_version",
     "index",
     "seed",
     "reward",
@@ -46,6 +49,9 @@ def as_csv(reports: Sequence[Facts], *, episodes: bool = True, verifiers: bool =
         head = {
             "evaluation_id": report.get("id"),
             "status": report.get("status"),
+            "partial": partial(report),
+            "scenario_suite_id": report.get("scenario_suite_id"),
+            "scenario_suite_version": report.get("scenario_suite_version"),
             "environment": report.get("environment") or report.get("environment_name"),
             "checkpoint": report.get("agent_checkpoint_id") or report.get("agent"),
         }

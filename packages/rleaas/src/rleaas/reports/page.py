@@ -17,6 +17,7 @@ from rleaas.reports.told import (
     items,
     measured,
     number,
+    partial,
     rows,
 )
 
@@ -66,6 +67,9 @@ def fragment(report: Facts) -> str:
 
 def _content(report: Facts, *, most: int | None) -> str:
     parts = [f"<h1>{_cell(_title(report))}</h1>", _table_of(_identity(report))]
+    cut_short = partial(report)
+    if cut_short:
+        parts.append(f'<p class="warning">{_cell(cut_short)}</p>')
     if report.get("error"):
         parts.append(f'<p class="warning">{_cell(report["error"], most=None)}</p>')
     parts += [
@@ -99,14 +103,14 @@ def _identity(report: Facts) -> list[tuple[str, str]]:
     environment = report.get("environment_name") or report.get("environment")
     version = report.get("environment_version")
     played_by = report.get("agent_checkpoint_id") or report.get("agent")
-    suite = report.get("scenario_suite_id")
+    suite, of = report.get("scenario_suite_id"), report.get("scenario_suite_version")
     told = (
         ("evaluation", report.get("id")),
         ("status", report.get("status")),
         ("environment", environment if version is None else f"{environment}@{version}"),
         ("played by", played_by),
         ("checkpoint SHA-256", report.get("checkpoint_sha256")),
-        ("scenario suite", suite),
+        ("scenario suite", suite if suite is None else f"{suite}@{of}"),
         ("started", report.get("started_at")),
         ("ended", report.get("completed_at")),
     )

@@ -79,6 +79,18 @@ def in_words(value: object, *, percent: bool = False) -> str:
     return str(value)
 
 
+def partial(report: Facts) -> str | None:
+    """That an evaluation is not whole, and how much of it there is; None: it is."""
+    status = report.get("status")
+    if status in (None, "completed"):
+        return None
+    there = report.get("episodes")
+    played = len(there) if _is_list(there) else report.get("episodes_done")
+    ended = report.get("completed_at")
+    how = f"{status} at {ended}" if ended else f"it is {status}"
+    return f"partial: {in_words(played)} of {in_words(report.get('asked'))} episodes, {how}"
+
+
 def headline(report: Facts) -> list[tuple[str, str]]:
     """The figures that a report begins with; coverage before any average."""
     asked, scored, failed = (report.get(name) for name in ("asked", "scored", "failed"))

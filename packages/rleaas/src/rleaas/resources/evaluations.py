@@ -31,6 +31,7 @@ from rleaas.resources.evaluation_request import what_is_played, where_and_by_who
 from rleaas.resources.evaluation_rollouts import EvaluationRollouts
 from rleaas.resources.pages import collect, iterate
 from rleaas.resources.references import IdRef, given, id_of, require_one_of
+from rleaas.resources.report_signature import SUFFIX
 
 
 class EvaluationClient(EvaluationRollouts[D]):
@@ -237,12 +238,17 @@ class EvaluationClient(EvaluationRollouts[D]):
 
     @call
     def download_report(self, report: AuditReport, path: str | Path) -> Flow[Path]:
-        """Save the file of a report, which must have the digest that was told; return where."""
+        """Save the file of a report, which must have the digest that was told; return where.
+
+        A signed one gets its signature beside it, as `FILE.sig`, where `verify_report` finds it.
+        """
         target = Path(path).expanduser().absolute()
         request = build.get(report.report_url, kind="report", ref=report.report_url)
         saved = yield from fetch(Save(request, target, report.sha256), self._context)
         if saved.sha256 != report.sha256:
             raise UnexpectedReply(f"{report.report_url} has the digest {saved.sha256}")
+        if report.signature is not None:
+            target.with_name(target.name + SUFFIX).write_text(f"{report.signature}\n", "utf-8")
         return target
 
     @call

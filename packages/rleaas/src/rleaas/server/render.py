@@ -1,11 +1,13 @@
 """Rows as the JSON that clients read."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import cast
 
 from rlcore import EnvironmentURI
 
+from rleaas.reports.told import partial
 from rleaas.server.agent_models import LLM
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.cards import card_of, metrics_of
@@ -242,7 +244,7 @@ def report(row: JobRow, events: Sequence[EventRow]) -> JsonObject:
     # Several are played at once, and end in any order.
     episodes.sort(key=_place)
     scored = sum(1 for episode in episodes if _has_score(episode))
-    return {
+    told: JsonObject = {
         "scored": scored,
         "failed": len(episodes) - scored,
         "verifier_breakdown": {},
@@ -253,7 +255,14 @@ def report(row: JobRow, events: Sequence[EventRow]) -> JsonObject:
         "episodes": episodes,
         "complete": row.status == lifecycle.COMPLETED,
         "rollout_ids": [],
+        "left_out": _left_out(cast("list[JsonObject]", episodes)),
     }
+    return {**told, "partial": partial(told)}
+
+
+def _left_out(episodes: Sequence[JsonObject]) -> JsonObject:
+    """How many episodes are in no average, by their outcome."""
+    return dict(Counter(str(one["outcome"]) for one in episodes if not _has_score(one)))
 
 
 def asked(request: JsonObject) -> int:

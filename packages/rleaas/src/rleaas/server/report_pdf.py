@@ -65,12 +65,18 @@ def _facts(document: FPDF, report: JsonObject, made: datetime) -> None:
     _fact(document, "evaluation", report["id"])
     _fact(document, "name", report.get("name"))
     _fact(document, "status", report["status"])
+    cut_short = told.partial(report)
+    if cut_short:
+        _heading(document, cut_short, 11)
     _fact(document, "error", report.get("error"))
     version = report.get("environment_version")
     _fact(document, "environment", f"{report['environment']}@{version}")
     _fact(document, "contract digest", report.get("contract_digest"))
     _fact(document, "checkpoint", report.get("agent_checkpoint_id"))
     _fact(document, "checkpoint SHA-256", report.get("checkpoint_sha256"))
+    suite, of = report.get("scenario_suite_id"), report.get("scenario_suite_version")
+    _fact(document, "scenario suite", None if suite is None else f"{suite}@{of}")
+    _fact(document, "left out", told.in_words(report.get("left_out")))
     asked, scored, failed = (report.get(name) for name in ("asked", "scored", "failed"))
     _fact(document, "episodes", f"{asked} asked, {scored} scored, {failed} failed")
     rate = _interval(report, "success_rate", "success_interval")
@@ -124,6 +130,8 @@ def _group(document: FPDF, kind: str, found: Sequence[told.Facts]) -> None:
         if kind == "verifier":
             said += f"; version {told.in_words(one.get('version'))}"
             said += f", audited: {told.in_words(one.get('audited'))}"
+            if one.get("audit"):
+                said += f" ({told.in_words(one.get('audit'))})"
             said += f", errors: {told.in_words(one.get('errors'))}"
         _fact(document, told.in_words(one.get("label")), said)
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rlcore.environ import snapshot
 
 from rleaas.cli.command import Asked, command
 from rleaas.cli.console import Column, columns, print_facts, print_json, say
 from rleaas.cli.failures import FAILURE
+from rleaas.cli.known_keys import known_keys, trusted
 from rleaas.cli.names import completion
 from rleaas.cli.nouns import noun
 from rleaas.cli.options import Offset
@@ -147,11 +149,27 @@ def check_report(
     """Check that a report is, byte for byte, what the platform signed; exit with 1 if it is not.
 
     With --public-key nobody is asked, and the platform may be gone. Without it the platform says
-    its key itself.
+    its key itself: the first one is kept, and another one later is refused.
     """
-    key = public_key or asked.client.AuditLog.report_key().public_key
-    found = verify_report(path, signature, key, sha256=sha256)
-    asked.done(found, f"{path} is what key {found.key_id} signed; its SHA-256 is {found.sha256}")
+    trust = "given"
+    if public_key is None:
+        key = asked.client.AuditLog.report_key()
+        public_key = key.public_key
+        found = verify_report(path, signature, public_key, sha256=sha256)
+        trust = trusted(known_keys(snapshot()), asked.client.base_url, key, path)
+    else:
+        found = verify_report(path, signature, public_key, sha256=sha256)
+    told = {
+        "given": "",
+        "known": ", which this platform had before, too",
+        "first_use": f", which is kept as that of {asked.client.base_url} from now on: nothing "
+        "but the platform itself says that it is (compare it with `rleaas audit report-key` "
+        "on the server)",
+    }[trust]
+    asked.done(
+        {**found.to_dict(), "trust": trust},
+        f"{path} is what key {found.key_id} signed{told}; its SHA-256 is {found.sha256}",
+    )
 
 
 @command(app, "report-key", "report-key > platform.pem", "report-key --json")

@@ -17,7 +17,6 @@ from rleaas.cli.nouns import noun
 from rleaas.cli.options import Limit
 from rleaas.cli.references import EnvOption, EvaluationRef
 from rleaas.resources.references import require_one_of
-from rleaas.resources.report_signature import SUFFIX
 
 app = noun("eval")
 
@@ -279,8 +278,6 @@ def export(
         evaluation_id, chosen, episodes, explanations, signature
     )
     saved = asked.client.Evaluation.download_report(made, path)
-    if made.signature is not None:
-        saved.with_name(saved.name + SUFFIX).write_text(f"{made.signature}\n")
     if asked.as_json:
         print_json({**made.to_dict(), "saved": str(saved)})
         return

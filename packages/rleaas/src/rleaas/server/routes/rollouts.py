@@ -301,7 +301,16 @@ def _written(reports: list[JsonObject], asked: ExportReport) -> bytes:
         return as_csv(reports, episodes=episodes, verifiers=verifiers).encode()
     if asked.format == "html":
         return page(reports, made=made.isoformat(timespec="seconds")).encode()
-    told = {"created_at": made.isoformat(), "evaluations": reports}
+    told = {
+        "created_at": made.isoformat(),
+        "selection": {
+            "evaluation_id": asked.evaluation_id or None,
+            "newest": None if asked.evaluation_id else asked.limit,
+            "episodes": asked.include_trajectory_summary,
+            "verifier_explanations": asked.include_verifier_explanations,
+        },
+        "evaluations": reports,
+    }
     return json.dumps(told, indent=2).encode()
 
 
