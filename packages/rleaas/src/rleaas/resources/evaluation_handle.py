@@ -213,7 +213,7 @@ class EvaluationJobResource(Handle[D, Evaluation]):
         """Ask the evaluation to end; the episodes it has finished stay. Returns this handle.
 
         Raises:
-            ConflictError: it has ended already.
+            ConflictError: it has ended otherwise; one that was cancelled is returned as it is.
         """
         self._record = yield from routes.cancel(self.id, self._context)
         return self

@@ -257,7 +257,7 @@ class EvaluationClient(EvaluationRollouts[D]):
 
         Raises:
             EvaluationNotFound: there is no such evaluation.
-            ConflictError: it has ended already.
+            ConflictError: it has ended otherwise; one that was cancelled is returned as it is.
         """
         return self._handle(
             (yield from routes.cancel(id_of(evaluation_id, routes.KIND), self._context))

@@ -306,7 +306,7 @@ class TrainingClient(Resource[D]):
 
         Raises:
             TrainingJobNotFound: there is no such job.
-            ConflictError: it has ended already.
+            ConflictError: it has ended otherwise; one that was cancelled is returned as it is.
         """
         return (yield from training_routes.cancel(id_of(job_id, JOB), self._context))
 

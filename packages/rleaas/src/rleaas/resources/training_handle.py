@@ -404,6 +404,6 @@ class TrainingJobResource(Handle[D, TrainingJob]):
         """Ask the job to end, and return what the platform says to that.
 
         Raises:
-            ConflictError: it has ended already.
+            ConflictError: it has ended otherwise; one that was cancelled is returned as it is.
         """
         return (yield from routes.cancel(self.id, self._context))
