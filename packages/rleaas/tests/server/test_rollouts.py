@@ -126,6 +126,8 @@ def test_the_same_key_stores_once_and_a_taken_id_is_a_conflict(platform: Running
         ({"steps": "x"}, 422),
         ({"job_id": "job_none"}, 422),
         ({"unknown": 1}, 422),
+        ({"policy_name": "x" * 201}, 422),
+        ({"scenario_name": "x" * 201}, 422),
         ({"status": "won"}, 422),
     ],
 )

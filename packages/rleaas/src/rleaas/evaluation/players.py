@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
@@ -29,11 +30,13 @@ class Player:
         model: as `rlmesh.run` takes it.
         by_place: whether it knows episodes by their place among the plans, in place of a seed.
         costs: what a language model has cost so far; None: it is none.
+        apart: makes the model for one more thread, where most of the time is waiting for it.
     """
 
     model: object
     by_place: bool = False
     costs: AgentCosts | None = None
+    apart: Callable[[], object] | None = None
 
 
 def agent_of(
@@ -77,14 +80,16 @@ class AgentCosts:
         self._model = model
         self._before = Meter(**json.loads(path.read_text())) if path.exists() else Meter()
         self._total = self._before.to_dict()
+        self._lock = threading.Lock()
 
     def keep(self, meter: Value) -> None:
         """Keep what this attempt has cost, beside those before it."""
-        now = meter.to_dict()
-        self._total = {key: count + now[key] for key, count in self._before.to_dict().items()}
-        beside = self._path.with_suffix(".new")
-        beside.write_text(json.dumps(self._total))
-        beside.replace(self._path)
+        with self._lock:
+            now = meter.to_dict()
+            self._total = {key: count + now[key] for key, count in self._before.to_dict().items()}
+            beside = self._path.with_suffix(".new")
+            beside.write_text(json.dumps(self._total))
+            beside.replace(self._path)
 
     def to_dict(self) -> dict[str, object]:
         """The model with its calls and tokens."""
@@ -162,7 +167,12 @@ def _language_model(
         seconds=float(cast("float", agent["timeout_seconds"])),
     )
     costs = AgentCosts(costs_file, identity)
-    return Player(rlmesh.Model(_Charged(player, costs).predict, name=identity), costs=costs)
+    charged = _Charged(player, costs)
+
+    def made() -> object:
+        return rlmesh.Model(charged.predict, name=identity)
+
+    return Player(made(), costs=costs, apart=made)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,6 +88,7 @@ class _Evaluation:
         self._told: dict[str, int] = {}
         self._agent_costs: AgentCosts | None = None
         self._began = time.monotonic()
+        self._lock = threading.Lock()
 
     def play(self) -> Ending:
         assignment, work = self._assignment, self._work
@@ -101,28 +104,67 @@ class _Evaluation:
             player = checkpoint or agent_of(assignment, left, place / "agent.json")
             self._agent_costs = player.costs
 
-            def ended(rollout: RolloutRecord, _: EpisodeResult) -> None:
-                scored = work.scoring.of(self._named(rollout, left[rollout.index]))
+            stopped = self._play_all(player, left, journal) if left else False
+            return self._end(journal, stopped=stopped)
+
+    def _play_all(
+        self, player: Player, left: Sequence[EpisodePlan], journal: EpisodeJournal
+    ) -> bool:
+        """Play what is left; returns whether it was stopped before the end."""
+        count = min(self._assignment.num_workers, len(left))
+        if player.apart is None or count == 1:
+            return self._play_some(player.model, player, left, journal)
+        failed = threading.Event()
+
+        def play(model: object, part: Sequence[EpisodePlan]) -> bool:
+            try:
+                return self._play_some(model, player, part, journal, failed)
+            except BaseException:
+                failed.set()
+                raise
+
+        # A run asks its model for one answer at a time, and this one is waited for: a run for each.
+        with ThreadPoolExecutor(count, thread_name_prefix="rleaas-evaluation") as runs:
+            begun = [runs.submit(play, player.apart(), left[at::count]) for at in range(count)]
+            stopped = [one.result() for one in begun]
+        return any(stopped)
+
+    def _play_some(
+        self,
+        model: object,
+        player: Player,
+        plans: Sequence[EpisodePlan],
+        journal: EpisodeJournal,
+        given_up: threading.Event | None = None,
+    ) -> bool:
+        assignment, work = self._assignment, self._work
+
+        def ended(rollout: RolloutRecord, _: EpisodeResult) -> None:
+            scored = work.scoring.of(self._named(rollout, plans[rollout.index]))
+            with self._lock:
                 journal.add(scored.rollout)
                 self._take(scored)
 
-            recorder = RolloutRecorder(
-                ended, name=lambda place: self._name(left[place]), action_names=work.action_names
-            )
-            stopped = False
-            if left:
-                _, stopped = evaluate(
-                    player.model,
-                    self._target(),
-                    left,
-                    policy_seeds=range(len(left)) if player.by_place else None,
-                    num_workers=assignment.num_workers,
-                    max_episode_steps=assignment.max_episode_steps,
-                    success_threshold=assignment.success_threshold,
-                    hooks=[recorder],
-                    stop_requested=lambda: self._switch.requested,
+        _, stopped = evaluate(
+            model,
+            self._target(),
+            plans,
+            policy_seeds=range(len(plans)) if player.by_place else None,
+            num_workers=1 if given_up is not None else assignment.num_workers,
+            max_episode_steps=assignment.max_episode_steps,
+            success_threshold=assignment.success_threshold,
+            hooks=[
+                RolloutRecorder(
+                    ended,
+                    name=lambda place: self._name(plans[place]),
+                    action_names=work.action_names,
                 )
-            return self._end(journal, stopped=stopped)
+            ],
+            stop_requested=lambda: (
+                self._switch.requested or (given_up is not None and given_up.is_set())
+            ),
+        )
+        return stopped
 
     def judge_again(self) -> Ending:
         stopped = False

@@ -71,5 +71,4 @@ def harmless(value: object) -> object:
 
 
 def _whole(report: Facts) -> Facts:
-    score = report.get("overall_score")
-    return {"reward": score, "score": score}
+    return {"reward": report.get("mean_return"), "score": report.get("overall_score")}

@@ -83,7 +83,8 @@ class EvaluationClient(EvaluationRollouts[D]):
                 without a key: only the server's own has one.
             scenario_ids: single scenarios instead of a suite.
             repetitions: how often each scenario and seed is played; 1 when nobody says.
-            num_workers: on how many environments at once.
+            num_workers: on how many environments at once; of a language model, how many episodes
+                it is asked about at once.
             pass_threshold: the score, from 0 to 1, from which an episode passes (without verifiers
                 and scenarios the return, any number); by default it passes when all
                 its verifiers say so.

@@ -24,10 +24,10 @@ class StoreRollout(Body):
     source: str = "simulation"
     job_id: str | None = None
     timestamp: datetime | None = None
-    policy_name: str | None = None
-    checkpoint_label: str | None = None
+    policy_name: str | None = Field(None, max_length=200)
+    checkpoint_label: str | None = Field(None, max_length=200)
     scenario_id: str | None = None
-    scenario_name: str | None = None
+    scenario_name: str | None = Field(None, max_length=200)
     success: bool | None = None
     verifier_results: list[JsonObject] = Field(default_factory=list[JsonObject])
     metadata: JsonObject | None = None
