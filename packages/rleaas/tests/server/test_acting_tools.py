@@ -170,6 +170,16 @@ def test_what_makes_no_sense_is_refused_and_leaves_nothing(
     assert version(desk) == 1
 
 
+def test_a_tool_of_no_environment_that_says_what_it_does_is_refused_as_no_world_would_call_it(
+    desk: Running,
+) -> None:
+    acting = desk.http.post("/api/tools", json={"tools": [{"name": "mark", "ends_episode": True}]})
+    listed = desk.http.post("/api/tools", json={"tools": [{"name": "mark"}]})
+
+    assert (acting.status_code, acting.json()["code"]) == (422, "tool_needs_environment")
+    assert listed.status_code == 200
+
+
 def test_two_tools_of_an_environment_cannot_act_under_one_name(desk: Running) -> None:
     put(desk, {"id": "a", "name": "mark", "ends_episode": True})
     assert refusal(desk, {"id": "b", "name": "mark", "ends_episode": True}) == (409, "name_taken")

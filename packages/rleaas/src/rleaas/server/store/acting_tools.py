@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from rlcore import ConflictError, Error, InvalidRequestError, Secret
+from rlcore import ConfigurationError, ConflictError, Error, InvalidRequestError, Secret
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -18,7 +18,7 @@ from rleaas.server.rules.json_values import fields, items
 from rleaas.server.store import environments, tools
 from rleaas.server.store.tables import EnvironmentRow, JsonObject, ToolRow, VersionRow
 from rleaas.server.store.worlds import BUILT_IN
-from rleaas.sims.user_tools import acts, endpoints_of, tools_of
+from rleaas.sims.user_tools import BEHAVIOUR, acts, endpoints_of, tools_of
 
 PURPOSE = "tools"
 
@@ -73,6 +73,7 @@ def _kept(
     _seal(row, None if was is None else rules.url_of(was[0]), token, keys)
     session.flush()
     record = record_of(row)
+    _require_environment(row, record)
     if acts(record):
         _require_usable(session, row, _with_token(record, token))
     is_other = was is None or was != (record, row.environment_id)
@@ -80,6 +81,18 @@ def _kept(
     if not is_other or not (acted or acts(record)):
         return Kept(row, is_new, None)
     return Kept(row, is_new, _next_version(session, row.environment_id))
+
+
+def _require_environment(row: ToolRow, record: JsonObject) -> None:
+    """Refuse a tool that says what it does and is of no environment: no world would call it."""
+    said = [key for key in BEHAVIOUR if record.get(key) not in (None, [], {}, False)]
+    if said and row.environment_id is None:
+        raise ConfigurationError(
+            f"tool {row.name!r} says what it does ({', '.join(said)}) and is of no environment, so "
+            "that no world would call it",
+            code="tool_needs_environment",
+            hint="Register it for each environment whose world shall have it",
+        )
 
 
 def _seal(row: ToolRow, url_before: str | None, token: Secret | None, keys: ServerKeys) -> None:
