@@ -9,7 +9,7 @@ from rleaas.server.rules import governance as rules
 from rleaas.server.rules import lifecycle
 from rleaas.server.rules.governance import AVG_REWARD_DROP, Alert
 from rleaas.server.rules.json_values import integer, items, number
-from rleaas.server.store import audit, governance, jobs, kpis
+from rleaas.server.store import audit, jobs, kpis
 from rleaas.server.store.audit import ServerItself
 from rleaas.server.store.tables import JobRow, JsonObject, RolloutRow
 
@@ -21,13 +21,20 @@ _PEAK = "peak_avg_reward"
 _RAISED = "alerts"
 
 
-def watch(session: Session, row: JobRow, kind: str, data: JsonObject) -> None:
-    """Look at a job after a worker's report; each threshold alerts once in a job's life."""
+def watch(session: Session, row: JobRow, kind: str, data: JsonObject, config: rules.Config) -> None:
+    """Look at a job after a worker's report; each threshold alerts once in a job's life.
+
+    Args:
+        session: a transaction.
+        row: the job.
+        kind: of the report.
+        data: what it says.
+        config: how its environment is governed.
+    """
     if kind == "metric":
         if (integer(data.get("episode")) or 0) >= SETTLED:
-            _watch_training(session, row, number(data.get("avg_reward")))
+            _watch_training(session, row, number(data.get("avg_reward")), config)
     elif kind == "completed":
-        config = _config(session, row)
         rate = row.results.get("pass_rate", row.results.get("success_rate"))
         failed = rules.compliance_fail_rate(
             _checks(session, row), rules.texts(config["compliance_tags"])
@@ -41,7 +48,7 @@ def watch(session: Session, row: JobRow, kind: str, data: JsonObject) -> None:
         _raise_all(session, row, config, found)
 
 
-def _watch_training(session: Session, row: JobRow, now: float | None) -> None:
+def _watch_training(session: Session, row: JobRow, now: float | None, config: rules.Config) -> None:
     if now is None:
         return
     best = number(row.results.get(_PEAK))
@@ -50,7 +57,6 @@ def _watch_training(session: Session, row: JobRow, now: float | None) -> None:
         return
     if AVG_REWARD_DROP in items(row.results.get(_RAISED)):
         return
-    config = _config(session, row)
     _raise_all(session, row, config, rules.alerts_of_training(config, best, now))
 
 
@@ -90,10 +96,6 @@ def _raise(session: Session, row: JobRow, alert: Alert, *, stop: bool) -> None:
     if stopped:
         row.message = f"stopped by the alert {alert.threshold}: {alert.value:g}"
         jobs.request_cancel(session, ServerItself(row.organisation_id), row)
-
-
-def _config(session: Session, row: JobRow) -> rules.Config:
-    return governance.effective(session, row.organisation_id, row.version.environment_id)
 
 
 def _checks(session: Session, row: JobRow) -> list[JsonObject]:

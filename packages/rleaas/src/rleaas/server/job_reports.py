@@ -57,20 +57,24 @@ def take(
         most_restarts: how often a job is started again whose worker gave it up otherwise.
     """
     config = governance.effective(session, row.organisation_id, row.version.environment_id)
-    hidden = rules.texts(config["pii_fields"])
     for report in reports:
         if row.status != lifecycle.RUNNING:
             return
         if report.type == "interrupted":
             _interrupted(session, row, report.data, stopping=stopping, most=most_restarts)
         elif report.type == "alert":
-            _warned(session, row, _masked(report.data, hidden), report.at)
+            _warned(session, row, _masked(report.data, _hidden(config)), report.at)
         else:
-            _reported(session, row, report, hidden)
+            _reported(session, row, report, config)
 
 
-def _reported(session: Session, row: JobRow, report: Report, hidden: Sequence[str]) -> None:
+def _hidden(config: rules.Config) -> Sequence[str]:
+    return rules.texts(config["pii_fields"])
+
+
+def _reported(session: Session, row: JobRow, report: Report, config: rules.Config) -> None:
     # Figures come from what was said, and only what is masked is kept.
+    hidden = _hidden(config)
     kept = _masked(report.data, hidden)
     if report.type == attempts.STARTED:
         kept = attempts.resumed(session, row, kept)
@@ -85,7 +89,7 @@ def _reported(session: Session, row: JobRow, report: Report, hidden: Sequence[st
         row.completed_at = datetime.now(UTC)
         attempts.note_end(row, f"reported {report.type}")
     outcomes.note(session, row, report.type, kept)
-    alerts.watch(session, row, report.type, report.data)
+    alerts.watch(session, row, report.type, report.data, config)
     if report.type not in _NO_EVENTS:
         waits = row.status == lifecycle.AWAITING_HUMAN_EVAL
         kind = lifecycle.AWAITING_HUMAN_EVAL if waits else report.type
