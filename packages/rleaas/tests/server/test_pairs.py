@@ -48,3 +48,11 @@ def test_scenarios_that_all_got_better_are_a_verdict_with_each_counted_once() ->
 
     # All eight signs the same way: 2 of 2**8.
     assert (told["verdict"], told["p"]) == ("better", 2 / 2**8)
+
+
+@pytest.mark.parametrize(("scenarios", "verdict"), [(19, "better"), (3, "inconclusive")])
+def test_where_all_differ_by_the_same_the_test_alone_decides(scenarios: int, verdict: str) -> None:
+    """As of an agent that always does it and one that never does."""
+    told = paired([1.0] * 2 * scenarios, [at % scenarios for at in range(2 * scenarios)])
+
+    assert (told["verdict"], told["interval"]) == (verdict, None)

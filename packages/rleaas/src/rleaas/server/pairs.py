@@ -38,7 +38,9 @@ def paired(differences: Sequence[float], clusters: Sequence[Hashable] | None = N
     else:
         interval = clustered_mean_interval(differences, clusters, CONFIDENCE)
         p = _p(_sums(differences, clusters))
-    beside_zero = interval is not None and (interval.low > 0 or interval.high < 0)
+    # Where all differ by the same there is no interval, and the test alone decides.
+    low, high = interval or (min(differences, default=0.0), max(differences, default=0.0))
+    beside_zero = count > 1 and (low > 0 or high < 0)
     verdict = "inconclusive"
     if mean is not None and beside_zero and p < 1 - CONFIDENCE:
         verdict = "better" if mean > 0 else "worse"
