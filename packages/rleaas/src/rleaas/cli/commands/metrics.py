@@ -8,7 +8,7 @@ import typer
 
 from rleaas.cli.command import Asked, command
 from rleaas.cli.confirm import Yes, confirm
-from rleaas.cli.console import Column, columns, print_json
+from rleaas.cli.console import Column, columns, print_json, print_table, say
 from rleaas.cli.names import completion
 from rleaas.cli.nouns import noun
 from rleaas.cli.options import Offset
@@ -33,9 +33,13 @@ def show(
         bool, typer.Option("--refresh", help="Work them out anew, not from a short while ago.")
     ] = False,
 ) -> None:
-    """Show the figures of an environment, or of all, over the rollouts that are stored."""
+    """Show the figures of an environment, or of all, over the rollouts that are stored.
+
+    Each episode counts once; then come the figures of each agent and checkpoint.
+    """
+    found = asked.client.Metrics.get_kpis(environment, refresh)
     asked.facts(
-        asked.client.Metrics.get_kpis(environment, refresh),
+        found,
         (
             Column("environment", "environment_name"),
             *_FIGURES,
@@ -44,6 +48,20 @@ def show(
             *columns("rates"),
         ),
     )
+    if found.agents and not asked.as_json:
+        say("")
+        print_table(
+            ("agent", "checkpoint", "episodes", "avg reward", "pass rate"),
+            [
+                (
+                    one.get("model") or one.get("agent"),
+                    *(one.get(key) for key in ("checkpoint_id", "episodes", "avg_reward")),
+                    one.get("pass_rate"),
+                )
+                for one in found.agents
+            ],
+            empty="Nobody played.",
+        )
 
 
 @command(app, "history", "history --env Bank --limit 10 --json")
