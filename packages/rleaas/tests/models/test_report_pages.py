@@ -186,5 +186,6 @@ def test_no_cell_is_a_formula_and_what_verifiers_said_is_json() -> None:
 
     assert (line["evaluation_id"], line["error"]) == ("'@a", "'=1+1")
     assert json.loads(line["verifiers"]) == [{"score": 1.0}]
-    (whole,) = csv.DictReader(io.StringIO(as_csv([REPORT], episodes=False)))
-    assert (whole["reward"], whole["index"]) == ("0.9712", "")
+    told = {**REPORT, "mean_return": 3.5}
+    (whole,) = csv.DictReader(io.StringIO(as_csv([told], episodes=False)))
+    assert (whole["score"], whole["reward"], whole["index"]) == ("0.9712", "3.5", "")
