@@ -75,7 +75,7 @@ def ended(platform: Running, evaluation_id: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_resumes_and_plays_no_episode_twice(
+def test_a_worker_that_is_killed_resumes_and_plays_no_finished_episode_twice(
     real: Running, tmp_path: Path
 ) -> None:
     real.register("World", source="python://world_of_test:Env")
@@ -83,6 +83,7 @@ def test_a_worker_that_is_killed_resumes_and_plays_no_episode_twice(
     evaluation = begun(real, agent="random", environment_name="World", seeds=seeds)
     until(lambda: len(report_of(real, evaluation).episodes) >= 5)
     worker_of(real, evaluation).kill()
+    finished = {str(one.seed) for one in report_of(real, evaluation).episodes}
 
     assert ended(real, evaluation) == "completed"
 
@@ -94,9 +95,12 @@ def test_a_worker_that_is_killed_resumes_and_plays_no_episode_twice(
     )
     assert [one.seed for one in report.episodes] == seeds
     assert (report.asked, report.scored, report.failed) == (40, 40, 0)
-    # The environment itself saw the end of each episode once.
+    # The environment itself saw the end of each; of the one that was being played, maybe twice:
+    # the worker may be killed when its last step is done, and not yet kept.
     played = Counter((tmp_path / "played").read_text().split())
-    assert played == Counter(map(str, seeds))
+    assert set(played) == set(map(str, seeds))
+    assert {played[seed] for seed in finished} == {1}
+    assert played.total() <= len(seeds) + 1
     assert report.mean_return == pytest.approx(4 * sum(seeds) / 40)
 
 

@@ -49,7 +49,7 @@ router = APIRouter(
 JobStatus = Literal["pending", "running", "completed", "failed", "cancelled", "awaiting_human_eval"]
 Limit = Annotated[int, Query(ge=0, le=1000)]
 # Enough for a worker between two steps; one that hangs is ended later, which no caller waits for.
-CANCEL_PATIENCE = 1.5
+CANCEL_PATIENCE = 1.0
 _POLL_SECONDS = 0.1
 
 
